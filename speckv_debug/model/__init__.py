@@ -1,0 +1,1 @@
+"""Facts of the field, frozen and typed; standard library only."""

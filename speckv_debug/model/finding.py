@@ -1,0 +1,96 @@
+"""What a check says: findings, what could not be judged, the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from speckv_debug.model.process import Rank
+
+Cell = int | str | None
+
+
+class Severity(StrEnum):
+    """`error` and `warning` make the verdict `findings`, `note` never does."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A small table that proves a finding; `marked` are the indices of the rows that break the law."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    marked: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One broken law at one place.
+
+    Attributes:
+        rule: Rule id.
+        severity: How bad.
+        process: Label of the recorded process.
+        message: What is wrong with the engine's state, in a sentence.
+        expected: What the law asks for, as text.
+        actual: What the engine did, as text.
+        first_seq: `seq` of the first event that breaks the law.
+        repeats: How many further instances broke it in the same way and were folded into this one.
+        cause: `first_seq` of the finding that this one follows from, or None for a root cause.
+    """
+
+    rule: str
+    severity: Severity
+    process: str
+    message: str
+    step: int | None = None
+    request: str | None = None
+    row: int | None = None
+    epoch: int | None = None
+    pool: str | None = None
+    slots: tuple[int, ...] | None = None
+    pages: tuple[int, ...] | None = None
+    ranks: tuple[Rank, ...] | None = None
+    expected: str | None = None
+    actual: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+    first_seq: int = 0
+    repeats: int = 0
+    cause: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """Instances of a rule that could not be judged, and why."""
+
+    rule: str
+    why: str
+    instances: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """The outcome of all rules on one recording; findings sorted by process and `first_seq`."""
+
+    findings: tuple[Finding, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+    checked: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Literal["clean", "findings", "unknown"]:
+        """`findings` if any error or warning stands, `unknown` if nothing at all was judged."""
+        if any(f.severity is not Severity.NOTE for f in self.findings):
+            return "findings"
+        return "clean" if sum(self.checked.values()) else "unknown"
+
+    @property
+    def judged_share(self) -> float:
+        """Judged instances / (judged + unknown), 1.0 if there were none."""
+        judged, missed = sum(self.checked.values()), sum(u.instances for u in self.unknown)
+        return judged / (judged + missed) if judged + missed else 1.0
