@@ -1,0 +1,133 @@
+"""What a rule is: a law in words, what it needs, and a function that judges columns.
+
+A rule function takes one scope (a column-wise view of all instances of one kind in one process,
+see `replay/view.py`) and returns a `Judgement`: the indices that break the law, the indices that
+can't be judged, and a function that explains one broken index. No Python object is made for an
+instance that keeps the law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from speckv_debug.model.finding import Evidence, Severity
+
+ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an instance stands in the recording."""
+
+    seq: int
+    step: int | None = None
+    request: str | None = None
+    row: int | None = None
+    epoch: int | None = None
+    pool: str | None = None
+
+
+class Scope(Protocol):
+    """All instances of one kind in one process, column-wise, in the order of `seq`."""
+
+    def __len__(self) -> int: ...
+
+    def place(self, index: int) -> Place:
+        """Where the instance `index` stands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """What a finding says about one broken instance; None overrides nothing of the place."""
+
+    message: str
+    expected: str | None = None
+    actual: str | None = None
+    slots: tuple[int, ...] | None = None
+    pages: tuple[int, ...] | None = None
+    evidence: tuple[Evidence, ...] = ()
+    place: Place | None = None
+    severity: Severity | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The outcome of one rule on one scope.
+
+    Attributes:
+        failed: Indices of instances that break the law, ascending.
+        unknown: Why → indices of instances that can't be judged; disjoint from each other and from `failed`.
+        explain: Index → what to say about that broken instance.
+    """
+
+    failed: Indices
+    explain: Callable[[int], Details]
+    unknown: Mapping[str, Indices] = field(default_factory=dict)
+
+
+Check = Callable[[Any], Judgement]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A law and how it is judged.
+
+    Attributes:
+        id: Such as `ACC-COUNT`; the part before the dash is the family.
+        severity: Of its findings, unless `Details.severity` says otherwise.
+        needs: Tables (or `table:kind`) without which every instance is unknown.
+        scope: Name of the `ProcessView` attribute that holds the instances.
+        look_at: The engine function to look at.
+        follows: Rules whose earlier finding may be the cause of this one's.
+        law: The law in one sentence, the docstring's first line.
+        doc: The rest of the docstring: legitimate exceptions, source.
+    """
+
+    id: str
+    severity: Severity
+    needs: tuple[str, ...]
+    scope: str
+    look_at: str
+    follows: tuple[str, ...]
+    law: str
+    doc: str
+    check: Check
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(
+    id: str,
+    *,
+    severity: Severity,
+    needs: tuple[str, ...],
+    scope: str,
+    look_at: str = "",
+    follows: tuple[str, ...] = (),
+) -> Callable[[Check], Check]:
+    """Register a function as the check of the law in its docstring's first line."""
+
+    def register(check: Check) -> Check:
+        law, _, doc = (check.__doc__ or "").strip().partition("\n")
+        RULES[id] = Rule(
+            id=id,
+            severity=severity,
+            needs=needs,
+            scope=scope,
+            look_at=look_at,
+            follows=follows,
+            law=law,
+            doc=doc.strip(),
+            check=check,
+        )
+        return check
+
+    return register
