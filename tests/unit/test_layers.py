@@ -1,0 +1,86 @@
+"""Data flows one way: no file imports a package of ours, or a heavy library, that its layer may not use."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OURS = {
+    "speckv_debug/model": set(),
+    "speckv_debug/recording": {"model"},
+    "speckv_debug/replay": {"model", "recording"},
+    "speckv_debug/checks": {"model", "replay"},
+    "kernels": set(),
+    "collectors": {"model", "recording", "kernels", "collectors"},
+    "viewers": {"model", "recording", "replay", "viewers"},
+}
+EVERYWHERE = {"errors", "exit_codes", "speckv_debug"}
+THIRD = {
+    "speckv_debug/model": set(),
+    "speckv_debug/recording": {"pyarrow", "numpy"},
+    "speckv_debug/replay": {"numpy", "numba", "pyarrow"},
+    "speckv_debug/checks": {"numpy"},
+    "speckv_debug/cli": set(),
+    "kernels": {"torch", "triton"},
+    "collectors/reference": {"torch", "numpy"},
+    "collectors/sglang": {"torch", "numpy", "sglang"},
+    "viewers/terminal": set(),
+    "viewers/tui": {"textual", "rich", "numpy", "pyarrow"},
+    "viewers/html": {"plotly", "pandas", "numpy", "pyarrow"},
+}
+HEAVY = {"torch", "triton", "pandas", "plotly", "textual", "rich", "pyarrow", "numpy", "numba", "sglang"}
+SHARED_EXCEPTIONS = {"replay": {"recompute.py", "shadow.py"}}  # these two may call the kernels, inside a function
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Absolute names of everything that a file imports, wherever the statement stands."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def files_below(folder: str) -> list[Path]:
+    return sorted(p for p in (ROOT / folder).rglob("*.py") if "__pycache__" not in p.parts)
+
+
+@pytest.mark.parametrize("layer", OURS)
+def test_imports_of_ours_go_one_way(layer: str) -> None:
+    for path in files_below(layer):
+        allowed = OURS[layer] | EVERYWHERE
+        if path.name in SHARED_EXCEPTIONS.get(Path(layer).name, ()):
+            allowed = allowed | {"kernels"}
+        for name in imports(path):
+            parts = name.split(".")
+            if parts[0] == "speckv_debug":
+                target = parts[1] if len(parts) > 1 else "speckv_debug"
+                own = Path(layer).name
+                assert target in allowed | {own}, f"{path.relative_to(ROOT)} imports {name}"
+
+
+@pytest.mark.parametrize("layer", THIRD)
+def test_heavy_libraries_stay_in_their_layer(layer: str) -> None:
+    for path in files_below(layer):
+        for name in imports(path):
+            top = name.split(".")[0]
+            assert top not in HEAVY - THIRD[layer], f"{path.relative_to(ROOT)} imports {name}"
+
+
+@pytest.mark.parametrize("kind", ["collectors", "viewers"])
+def test_no_folder_knows_its_sibling(kind: str) -> None:
+    folders = [p.name for p in (ROOT / kind).iterdir() if p.is_dir() and p.name != "__pycache__"]
+    for own in folders:
+        for path in files_below(f"{kind}/{own}"):
+            for name in imports(path):
+                for other in set(folders) - {own}:
+                    assert not name.startswith(f"speckv_debug.{kind}.{other}"), f"{path} imports {name}"
+
+
+def test_linked_folders_have_no_package_root() -> None:
+    for folder in ("collectors", "viewers", "kernels"):
+        assert (ROOT / "speckv_debug" / folder).is_symlink()
+        assert not (ROOT / folder / "__init__.py").exists()
