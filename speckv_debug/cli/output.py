@@ -1,0 +1,60 @@
+"""What every writing command does with its output: default name, -o, -f, what may be overwritten."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from pathlib import Path
+
+from speckv_debug.errors import UsageError
+from speckv_debug.model.text import printable
+
+INPUT_SUFFIXES = (".gz", ".xz", ".zst", ".jsonl", ".json", ".speckv")
+
+
+def add_output_options(parser: argparse.ArgumentParser, *, default: str = "the input's name, new suffix") -> None:
+    """Add `-o/--output` and `-f/--force`; `default` is what the help says of a missing -o."""
+    parser.add_argument("-o", "--output", type=Path, metavar="PATH", help=f"where to write [{default}]")
+    parser.add_argument("-f", "--force", action="store_true", help="replace an output that exists")
+
+
+def default_output(input: Path, suffix: str) -> Path:
+    """The input's stem with the new suffix, beside the input: `a/x.jsonl.xz` → `a/x.speckv`."""
+    if str(input) == "-":
+        raise UsageError("the input is a pipe, so the output has no name", f"Name it: -o NAME{suffix}")
+    stem = Path(os.path.abspath(input)).name
+    for known in INPUT_SUFFIXES:
+        stem = stem.removesuffix(known) or stem
+    return input.with_name(stem + suffix) if input.name else Path("..") / (stem + suffix)
+
+
+def claim(path: Path, force: bool) -> Path:
+    """`path`, if it may be written; nothing is touched yet.
+
+    Raises:
+        UsageError: It exists and `force` is off, it is a folder that is no recording, or there is no
+            folder to put it in.
+    """
+    shown = printable(str(path))
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{shown}: the folder it should go to does not exist", "Make the folder first.")
+    if not os.path.lexists(path):
+        return path
+    if not force:
+        raise UsageError(f"{shown} exists", "Choose another name with -o, or add -f to replace it.")
+    if path.is_dir() and not path.is_symlink() and not _is_ours(path):
+        raise UsageError(f"{shown} is a folder and no recording", "Remove it yourself, or choose another name.")
+    return path
+
+
+def clear(path: Path) -> None:
+    """Remove what `claim` allowed to replace; call it when the new output is about to take its place."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_ours(folder: Path) -> bool:
+    return (folder / "manifest.json").is_file() or not any(folder.iterdir())
