@@ -1,0 +1,5 @@
+"""The laws: one function a law, one module a family. Importing this package registers all of them."""
+
+from speckv_debug.checks.rule import RULES
+
+__all__ = ["RULES"]

@@ -1,0 +1,69 @@
+"""Few findings out of many: repeats folded into the first, consequences tied to what they follow from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from speckv_debug.checks.rule import RULES, Indices, Scope
+from speckv_debug.model.finding import Finding
+
+FINDINGS_A_RULE = 200
+"""Distinct findings of one rule in one process; what comes later is counted in the last one's `repeats`."""
+
+
+@dataclass(slots=True)
+class Fold:
+    """The first broken instance of a group and how many followed it."""
+
+    index: int
+    repeats: int = 0
+
+
+def folded(scope: Scope, failed: Indices) -> list[Fold]:
+    """Group broken instances by kind, pool and request (its row where it has no name), in the order of `seq`."""
+    groups: dict[tuple[object, ...], Fold] = {}
+    last: Fold | None = None
+    for index in failed.tolist():
+        key = _key(scope, index)
+        if (group := groups.get(key)) is not None:
+            group.repeats += 1
+        elif len(groups) < FINDINGS_A_RULE:
+            last = groups[key] = Fold(index)
+        elif last is not None:
+            last.repeats += 1
+    return list(groups.values())
+
+
+def _key(scope: Scope, index: int) -> tuple[object, ...]:
+    place, kind = scope.place(index), getattr(scope, "kind", None)
+    who = place.request if place.request is not None else (place.row, place.epoch)
+    return (kind(index) if kind else "", place.pool, who)
+
+
+def with_causes(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Tie each finding to the nearest earlier one of a rule that it follows, in the order given."""
+    for finding in findings:
+        causes = [other for other in findings if _may_cause(other, finding)]
+        if causes:
+            nearest = max(causes, key=lambda other: other.first_seq)
+            finding = replace(finding, cause=nearest.first_seq)
+        yield finding
+
+
+def _may_cause(first: Finding, then: Finding) -> bool:
+    follows = RULES[then.rule].follows if then.rule in RULES else ()
+    earlier = first.process == then.process and first.first_seq <= then.first_seq
+    return earlier and first.rule in follows and _related(first, then)
+
+
+def _related(first: Finding, then: Finding) -> bool:
+    if first.request is not None and first.request == then.request:
+        return True
+    if first.rule == "ACC-COUNT" and first.step is not None and first.step == then.step:
+        return True  # one wrong count shifts the packed lists of every later request of the batch
+    return _overlap(first.slots, then.slots) or _overlap(first.pages, then.pages)
+
+
+def _overlap(first: tuple[int, ...] | None, then: tuple[int, ...] | None) -> bool:
+    return bool(first and then and set(first) & set(then))

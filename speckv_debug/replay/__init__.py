@@ -1,0 +1,1 @@
+"""Events in, state out: columns, verify steps, and who holds which page."""

@@ -1,0 +1,120 @@
+"""One event table as NumPy columns: integers with NULL for absent, texts as codes, lists as `Ragged`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, starts
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A text column: `names[codes[i]]`, absent where the code is -1."""
+
+    codes: npt.NDArray[np.int32]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, index: int) -> str | None:
+        code = int(self.codes[index])
+        return None if code < 0 else self.names[code]
+
+    def equal(self, *texts: str) -> Mask:
+        """Where the text is one of `texts`."""
+        wanted = [code for code, name in enumerate(self.names) if name in texts]
+        return np.asarray(np.isin(self.codes, wanted), dtype=np.bool_)
+
+    @property
+    def known(self) -> Mask:
+        """Where there is a text."""
+        return self.codes >= 0
+
+
+class Columns:
+    """The columns of one table of one process, in the order of `seq`; each is converted once."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self._cache: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def ints(self, name: str) -> Int64s:
+        """An integer column as int64, NULL where absent."""
+        found: Int64s = self._cached(name, _ints)
+        return found
+
+    def flags(self, name: str) -> Int64s:
+        """A boolean column as 1, 0, or NULL where absent."""
+        return self.ints(name)
+
+    def texts(self, name: str) -> Texts:
+        """A text column."""
+        found: Texts = self._cached(name, _texts)
+        return found
+
+    def lists(self, name: str) -> Ragged:
+        """A column of integer lists."""
+        found: Ragged = self._cached(name, _lists)
+        return found
+
+    def strings(self, name: str, index: int) -> tuple[str, ...] | None:
+        """One value of a column of text lists."""
+        value = self._table.column(name)[index].as_py()
+        return None if value is None else tuple(value)
+
+    def int_at(self, name: str, index: int) -> int | None:
+        """One value of an integer column, None where absent or where the table has no such column."""
+        if name not in self._table.column_names:
+            return None
+        value = int(self.ints(name)[index])
+        return None if value == NULL else value
+
+    def text_at(self, name: str, index: int) -> str | None:
+        """One value of a text column, None where absent or where the table has no such column."""
+        return self.texts(name)[index] if name in self._table.column_names else None
+
+    def _cached(self, name: str, convert: Any) -> Any:
+        if name not in self._cache:
+            self._cache[name] = convert(self._table.column(name).combine_chunks())
+        return self._cache[name]
+
+
+def _ints(column: Any) -> Int64s:
+    filled = pc.fill_null(pc.cast(_array(column), pa.int64()), NULL)
+    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _texts(column: Any) -> Texts:
+    array = _array(column)
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    codes = pc.fill_null(pc.cast(array.indices, pa.int32()), -1)
+    names = tuple("" if name is None else name for name in array.dictionary.to_pylist())
+    return Texts(np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int32), names)
+
+
+def _lists(column: Any) -> Ragged:
+    array = _array(column)
+    lengths = _ints(pc.fill_null(pc.list_value_length(array), 0))
+    return Ragged(_ints(array.flatten()), starts(lengths), ~_flags(array.is_null()))
+
+
+def _flags(array: Any) -> Mask:
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _array(column: Any) -> Any:
+    """One plain array; `combine_chunks` gives a chunked one for some types and versions of Arrow."""
+    if isinstance(column, pa.ChunkedArray):
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column

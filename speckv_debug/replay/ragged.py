@@ -1,0 +1,93 @@
+"""Columns of lists as two NumPy arrays: the values in one row after another, and where each row starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+NULL = int(np.iinfo(np.int64).min)
+"""What stands for an absent value in an integer column; no slot, position, token or length is that small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """`values[offsets[i]:offsets[i+1]]` is list i; `present[i]` tells an empty list from an absent one.
+
+    Shapes: values int64[sum of lengths], offsets int64[n + 1], present bool[n].
+    """
+
+    values: Int64s
+    offsets: Int64s
+    present: Mask
+
+    def __len__(self) -> int:
+        return len(self.present)
+
+    def __getitem__(self, index: int) -> Int64s:
+        """List `index`, empty if absent."""
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+    @property
+    def lengths(self) -> Int64s:
+        """Length of each list, 0 where absent."""
+        return np.diff(self.offsets)
+
+    @property
+    def owners(self) -> Int64s:
+        """Which list each value belongs to."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), self.lengths)
+
+    @property
+    def within(self) -> Int64s:
+        """Place of each value in its list."""
+        return np.arange(len(self.values), dtype=np.int64) - np.repeat(self.offsets[:-1], self.lengths)
+
+    def at(self, lists: Int64s, places: Int64s) -> Int64s:
+        """Value `places[j]` of list `lists[j]`, NULL where that is outside the list."""
+        inside = (places >= 0) & (places < self.lengths[lists])
+        found = np.full(len(lists), NULL, dtype=np.int64)
+        found[inside] = self.values[self.offsets[lists[inside]] + places[inside]]
+        return found
+
+    def take(self, lists: Int64s) -> Ragged:
+        """The lists named by `lists`, in that order."""
+        lengths = self.lengths[lists]
+        flat = np.repeat(self.offsets[lists], lengths) + spread(lengths)
+        return Ragged(self.values[flat], starts(lengths), self.present[lists])
+
+    def tuple(self, index: int) -> tuple[int, ...] | None:
+        """List `index` as plain integers, None if absent."""
+        return tuple(int(v) for v in self[index]) if self.present[index] else None
+
+
+def starts(lengths: Int64s) -> Int64s:
+    """Offsets int64[n + 1] of lists of these lengths."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def spread(lengths: Int64s) -> Int64s:
+    """`0 .. lengths[i]-1` for each i, one after another."""
+    return np.arange(int(lengths.sum()), dtype=np.int64) - np.repeat(starts(lengths)[:-1], lengths)
+
+
+def joined(first: Ragged, second: Ragged) -> Ragged:
+    """The lists of `first`, then those of `second`."""
+    return Ragged(
+        np.concatenate((first.values, second.values)),
+        np.concatenate((first.offsets, second.offsets[1:] + first.offsets[-1])),
+        np.concatenate((first.present, second.present)),
+    )
+
+
+def any_per_list(hit: Mask, owners: Int64s, count: int) -> Mask:
+    """For each of `count` lists whether any of its values is hit."""
+    found = np.zeros(count, dtype=np.bool_)
+    found[owners[hit]] = True
+    return found

@@ -1,0 +1,55 @@
+"""What rules look at: the instances of each kind in one process, column-wise, built once.
+
+Each scope is a cached property of `ProcessView`; a rule names it in `@rule(scope=...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from speckv_debug.model.process import Process
+from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.replay.columns import Columns
+
+__all__ = ["ProcessView", "Recording", "views"]
+
+
+class ProcessView:
+    """One recorded process as columns and scopes."""
+
+    def __init__(self, process: ProcessRecording) -> None:
+        self.process = process
+        self._columns: dict[str, Columns] = {}
+
+    @property
+    def info(self) -> Process:
+        """What the process says of itself."""
+        return self.process.info
+
+    @property
+    def label(self) -> str:
+        """The process's label, such as `tp0-pp0-dp0-4711`."""
+        return self.process.label
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The engine's settings, as recorded."""
+        return self.process.info.settings
+
+    def columns(self, table: str) -> Columns:
+        """The columns of one event table, empty ones if there is none."""
+        if table not in self._columns:
+            self._columns[table] = Columns(self.process.table(table))
+        return self._columns[table]
+
+    @cached_property
+    def last_seq(self) -> int:
+        """`seq` of the last recorded event, -1 if there is none."""
+        return max((int(self.columns(t).ints("seq")[-1]) for t in self.process.present), default=-1)
+
+
+def views(recording: Recording) -> tuple[ProcessView, ...]:
+    """A view of each process, in the recording's order."""
+    return tuple(ProcessView(process) for process in recording.processes)
