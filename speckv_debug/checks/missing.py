@@ -11,7 +11,13 @@ from speckv_debug.checks.rule import Indices, Rule, Scope
 from speckv_debug.replay.view import ProcessView
 
 END = int(np.iinfo(np.int64).max)
-KIND_COLUMNS = {"forward": "mode", "cache": "action", "compact": "tensor", "move": "caller", "lengths": "cause"}
+KIND_COLUMNS = {
+    "forward": "mode",
+    "cache": "action",
+    "compact": "tensor",
+    "move": "caller",
+    "lengths": "cause",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +67,9 @@ def dropped_rows(view: ProcessView, rule: Rule) -> int:
     if not rule.needs:
         return 0
     drops = view.columns("drop")
-    return int(drops.ints("rows")[drops.texts("table").equal(rule.needs[0].partition(":")[0])].clip(min=0).sum())
+    return int(
+        drops.ints("rows")[drops.texts("table").equal(rule.needs[0].partition(":")[0])].clip(min=0).sum()
+    )
 
 
 def _tables(rule: Rule) -> set[str]:
@@ -87,7 +95,9 @@ def _drops(view: ProcessView) -> Iterator[Loss]:
     drops = view.columns("drop")
     for index, seq in enumerate(drops.ints("seq").tolist()):
         table = drops.texts("table")[index]
-        yield Loss(first=seq, last=seq, table=table, why=f"the recorder dropped rows of {table or 'some table'}")
+        yield Loss(
+            first=seq, last=seq, table=table, why=f"the recorder dropped rows of {table or 'some table'}"
+        )
 
 
 def _end(view: ProcessView) -> Iterator[Loss]:

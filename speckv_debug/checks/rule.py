@@ -16,21 +16,25 @@ import numpy as np
 import numpy.typing as npt
 
 from speckv_debug.model.finding import Evidence, Severity
+from speckv_debug.replay.places import Place
+
+__all__ = [
+    "ERROR",
+    "NOTE",
+    "RULES",
+    "WARNING",
+    "Check",
+    "Details",
+    "Indices",
+    "Judgement",
+    "Place",
+    "Rule",
+    "Scope",
+    "rule",
+]
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 Indices = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where an instance stands in the recording."""
-
-    seq: int
-    step: int | None = None
-    request: str | None = None
-    row: int | None = None
-    epoch: int | None = None
-    pool: str | None = None
 
 
 class Scope(Protocol):

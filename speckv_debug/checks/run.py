@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from speckv_debug.checks import RULES
 from speckv_debug.checks.folding import Fold, folded, with_causes
 from speckv_debug.checks.missing import Loss, absent, dropped_rows, losses, lost
-from speckv_debug.checks.rule import Details, Indices, Judgement, Place, Rule, Scope
+from speckv_debug.checks.rule import Details, Indices, Judgement, Rule, Scope
 from speckv_debug.errors import UsageError
 from speckv_debug.model.finding import CheckResult, Finding, Unknown
 from speckv_debug.replay.view import ProcessView, Recording, views
@@ -107,14 +107,19 @@ def _judge(
         if (rows := dropped_rows(view, rule)) > 0:
             outcome.unknown[rule.id, f"the recorder dropped rows of {rule.needs[0]}"] += rows
         return _judge_scope(rule, view, scope, missing, outcome, on_error)
-    except Exception as error:  # a rule that fails must not take the others with it
+    except Exception as error:  # noqa: BLE001 - a rule that fails must not take the others with it
         on_error(rule.id, error)
         outcome.unknown[rule.id, f"the rule raised {type(error).__name__}: {error}"] += instances
         return []
 
 
 def _judge_scope(
-    rule: Rule, view: ProcessView, scope: Scope, missing: tuple[Loss, ...], outcome: Outcome, on_error: OnError
+    rule: Rule,
+    view: ProcessView,
+    scope: Scope,
+    missing: tuple[Loss, ...],
+    outcome: Outcome,
+    on_error: OnError,
 ) -> list[Finding]:
     verdict = rule.check(scope)
     unknown = _all_unknown(verdict, lost(scope, rule, missing))
@@ -156,18 +161,17 @@ def _finding(
         evidence=details.evidence,
         message=details.message,
         ranks=details.extra.get("ranks"),
-        **dict(_where(place)),
+        step=place.step,
+        request=place.request,
+        row=place.row,
+        epoch=place.epoch,
+        pool=place.pool,
     )
 
 
 def _explained(rule: Rule, index: int, verdict: Judgement, on_error: OnError) -> Details:
     try:
         return verdict.explain(index)
-    except Exception as error:  # the law is broken all the same
+    except Exception as error:  # noqa: BLE001 - the law is broken all the same
         on_error(rule.id, error)
         return Details(message=f"Broken: {rule.law}")
-
-
-def _where(place: Place) -> Iterator[tuple[str, str | int | None]]:
-    for name in ("step", "request", "row", "epoch", "pool"):
-        yield name, getattr(place, name)

@@ -12,6 +12,8 @@ from typing import Any
 from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.moves import MoveCalls, Relocations
+from speckv_debug.replay.verifies import VerifyBatch
 
 __all__ = ["ProcessView", "Recording", "views"]
 
@@ -43,6 +45,21 @@ class ProcessView:
         if table not in self._columns:
             self._columns[table] = Columns(self.process.table(table))
         return self._columns[table]
+
+    @cached_property
+    def verifies(self) -> VerifyBatch:
+        """One instance a request and target verify."""
+        return VerifyBatch(self.columns("accept"), self.info)
+
+    @cached_property
+    def moves(self) -> MoveCalls:
+        """One instance a call of a pool's mover."""
+        return MoveCalls(self.columns("move"), self.info)
+
+    @cached_property
+    def relocations(self) -> Relocations:
+        """One instance a verify and a mover call of its step."""
+        return Relocations(self.verifies, self.moves)
 
     @cached_property
     def last_seq(self) -> int:

@@ -1,0 +1,150 @@
+"""Calls of the pools' movers, and which verifies each call of an accept belongs to."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.model.process import Process
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.places import Place, place_of
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, spread, starts
+from speckv_debug.replay.verifies import VerifyBatch
+
+
+class MoveCalls:
+    """One instance a row of `move`: one call `KV[tgt] <- KV[src]`."""
+
+    def __init__(self, move: Columns, info: Process) -> None:
+        self.columns = move
+        self.info = info
+        self.seq, self.step = move.ints("seq"), move.ints("step")
+        self.src, self.tgt = move.lists("src"), move.lists("tgt")
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def place(self, index: int) -> Place:
+        """Where the call stands."""
+        return place_of(self.columns, index)
+
+    @cached_property
+    def of_accept(self) -> Mask:
+        """Calls that bring accepted rows to the front, in the namespace of `accept.out_cache_loc`.
+
+        Not those that copy a prefix's tail into draft branches, nor those of a pool with other slot ids.
+        """
+        caller, pool = self.columns.texts("caller"), self.columns.texts("pool")
+        names = [name for name in pool.names if self._is_target(name)]
+        return (caller.equal("accept") | ~caller.known) & (pool.equal(*names) | ~pool.known)
+
+    def _is_target(self, name: str) -> bool:
+        pool = self.info.pool(name)
+        return name == "full" if pool is None else pool.kind == "full"
+
+    @cached_property
+    def tgt_of_src(self) -> Int64s:
+        """The target of each source, parallel to `src.values`; NULL where the lists differ in length."""
+        return self.tgt.at(self.src.owners, self.src.within)
+
+    @cached_property
+    def padding(self) -> Mask:
+        """Which pairs, parallel to `src.values`, are the (0, 0) padding of fixed-size lists."""
+        return (self.src.values == 0) & (self.tgt_of_src == 0)
+
+    def pairs(self, index: int) -> list[tuple[int, int]]:
+        """(src, tgt) of one call, padding left out, in its order."""
+        return [
+            (s, t) for s, t in zip(self.src[index].tolist(), self.tgt[index].tolist(), strict=False) if s or t
+        ]
+
+
+class Relocations:
+    """One instance a verify and a mover call of its step: `start` is where its pairs begin in the packed list.
+
+    The engine packs the accepted rows of all requests in batch order, n[i] pairs each, and pads with (0, 0)
+    (`move_accept_tokens_to_target_kvcache`).
+    """
+
+    def __init__(self, verifies: VerifyBatch, moves: MoveCalls) -> None:
+        self.verifies, self.moves = verifies, moves
+        self.verify, self.call, self.start = _packed(verifies, moves)
+
+    def __len__(self) -> int:
+        return len(self.verify)
+
+    def place(self, index: int) -> Place:
+        """The verify's place, at the `seq` of the mover call."""
+        return place_at(self.verifies.place(int(self.verify[index])), int(self.moves.seq[self.call[index]]))
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """From the first to the last of the batch's accepts and the call."""
+        accept, call = self.verifies.seq[self.verify], self.moves.seq[self.call]
+        first, last = (
+            call.max(initial=0) + np.zeros(len(self.moves), np.int64),
+            np.zeros(len(self.moves), np.int64),
+        )
+        np.minimum.at(first, self.call, np.minimum(accept, call))
+        np.maximum.at(last, self.call, np.maximum(accept, call))
+        return first[self.call], last[self.call]
+
+    @cached_property
+    def whole(self) -> Mask:
+        """Per instance: whether the call's list holds exactly the pairs of its verifies, and padding."""
+        due = np.bincount(
+            self.call, weights=self.verifies.accepted[self.verify].clip(0), minlength=len(self.moves)
+        )
+        real = self.moves.src.owners[~self.moves.padding]
+        filled = np.bincount(real, minlength=len(self.moves))
+        return np.asarray((due == filled)[self.call], dtype=np.bool_)
+
+    def engine_pair(
+        self, index: int, k: int, source: int | None, target: int | None
+    ) -> tuple[int, int] | None:
+        """What the engine passed for the k-th accepted row, or None if it passed nothing of it."""
+        call = int(self.call[index])
+        if self.whole[index]:
+            at = int(self.start[index]) + k
+            if at < min(len(self.moves.src[call]), len(self.moves.tgt[call])):
+                return int(self.moves.src[call][at]), int(self.moves.tgt[call][at])
+        pairs = self.moves.pairs(call)
+        return next((p for p in pairs if p[1] == target), next((p for p in pairs if p[0] == source), None))
+
+
+def place_at(place: Place, seq: int) -> Place:
+    """The same place at another event."""
+    return Place(
+        seq=seq, step=place.step, request=place.request, row=place.row, epoch=place.epoch, pool=place.pool
+    )
+
+
+def _packed(verifies: VerifyBatch, moves: MoveCalls) -> tuple[Int64s, Int64s, Int64s]:
+    calls = np.flatnonzero(moves.of_accept)
+    key_of_verify, key_of_call = _batch_keys(verifies, moves, calls)
+    order = np.lexsort((verifies.seq, verifies.batch_index, key_of_verify))
+    keys = key_of_verify[order]
+    first = np.searchsorted(keys, key_of_call, "left")
+    counts = np.searchsorted(keys, key_of_call, "right") - first
+    verify = order[np.repeat(first, counts) + spread(counts)]
+    n = verifies.accepted[verify].clip(min=0)
+    before = starts(n)[:-1]
+    return (
+        verify,
+        np.repeat(calls, counts),
+        before - np.repeat(before[starts(counts)[:-1][counts > 0]], counts[counts > 0]),
+    )
+
+
+def _batch_keys(verifies: VerifyBatch, moves: MoveCalls, calls: Int64s) -> tuple[Int64s, Int64s]:
+    """One key a batch: its step; without steps, a verify belongs to the next call in the order of events."""
+    step_of_call = moves.step[calls]
+    unstepped = np.flatnonzero(step_of_call == NULL)
+    of_call = step_of_call.copy()
+    of_call[unstepped] = -2 - np.arange(len(unstepped))
+    of_verify = verifies.step.copy()
+    loose = np.flatnonzero(of_verify == NULL)
+    following = np.searchsorted(moves.seq[calls[unstepped]], verifies.seq[loose])
+    of_verify[loose] = -2 - following
+    return of_verify, of_call

@@ -1,0 +1,122 @@
+"""All target verifies of one process as columns, with the accepted paths and the draft trees worked out."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.model.process import Process
+from speckv_debug.replay.columns import Columns, Texts
+from speckv_debug.replay.places import Place, place_of
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, spread, starts
+from speckv_debug.replay.trees import parents_of
+
+
+class VerifyBatch:
+    """One instance a row of `accept`: one request in one target verify.
+
+    Names are those of the table. Rows of the flat verify batch become local rows `[0, w)` in `path`
+    and `parents`, whichever convention `settings.accept_index_rows` says that the engine uses.
+    """
+
+    def __init__(self, accept: Columns, info: Process) -> None:
+        self.columns = accept
+        self.info = info
+        self.seq, self.step = accept.ints("seq"), accept.ints("step")
+        self.row, self.epoch = accept.ints("row"), accept.ints("epoch")
+        self.batch_index, self.block_start = accept.ints("batch_index"), accept.ints("block_start")
+        self.seq_len, self.new_seq_len = accept.ints("seq_len"), accept.ints("new_seq_len")
+        self.accept_len, self.num_correct = accept.ints("accept_len"), accept.ints("num_correct_drafts")
+        self.bonus_token = accept.ints("bonus_token")
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def place(self, index: int) -> Place:
+        """Where the verify stands."""
+        return place_of(self.columns, index)
+
+    @property
+    def request(self) -> Texts:
+        """The engine's request ids."""
+        return self.columns.texts("request")
+
+    def ragged(self, name: str) -> Ragged:
+        """A list column of `accept` by its name."""
+        return self.columns.lists(name)
+
+    @cached_property
+    def width(self) -> Int64s:
+        """Rows that each request verifies, w; from the lists where the column is absent, else NULL."""
+        width = self.columns.ints("width").copy()
+        for name in ("draft_tokens", "out_cache_loc", "positions"):
+            column = self.ragged(name)
+            width = np.where((width == NULL) & column.present, column.lengths, width)
+        return width
+
+    @cached_property
+    def padding(self) -> Mask:
+        """Rows that pad the batch: no request, and the reserved request row 0."""
+        return ~self.request.known & (self.row == 0)
+
+    def of(self, column: str, *texts: str) -> Mask:
+        """Where a text column is one of `texts`."""
+        return self.columns.texts(column).equal(*texts)
+
+    @property
+    def local_rows(self) -> bool:
+        """Whether accept_index holds rows of the request's own block instead of the whole batch."""
+        return bool(self.info.settings.get("accept_index_rows") == "local")
+
+    @cached_property
+    def origin(self) -> Int64s:
+        """What accept_index calls the request's root row: `block_start`, or 0 if rows are local; NULL if unknown."""
+        return np.zeros(len(self), dtype=np.int64) if self.local_rows else self.block_start
+
+    @cached_property
+    def filled(self) -> Int64s:
+        """How many entries of accept_index are not -1."""
+        index = self.ragged("accept_index")
+        return np.bincount(index.owners[index.values != -1], minlength=len(self)).astype(np.int64)
+
+    @cached_property
+    def accepted(self) -> Int64s:
+        """n: accept_len, or the filled entries of accept_index where it is absent, else NULL."""
+        counted = np.where(self.ragged("accept_index").present, self.filled, NULL)
+        return np.where(self.accept_len == NULL, counted, self.accept_len)
+
+    @cached_property
+    def lengths_only(self) -> Mask:
+        """Chain engines that give lengths and no accept_index (DSpark, DFlash): the path is rows 0 .. n-1."""
+        return ~self.ragged("accept_index").present & self.of("layout", "chain")
+
+    @cached_property
+    def path_known(self) -> Mask:
+        """Where the first n entries of accept_index are n rows of the request's own block."""
+        n, index = self.accepted, self.ragged("accept_index")
+        inside = (n >= 0) & (n <= self.width) & (self.width != NULL)
+        whole = inside & index.present & (n <= index.lengths) & (self.origin != NULL)
+        local = index.values - self.origin[index.owners]
+        outside = (local < 0) | (local >= self.width[index.owners])
+        wrong = any_per_list(outside & (index.within < n[index.owners]), index.owners, len(self))
+        return (whole & ~wrong) | (inside & self.lengths_only)
+
+    @cached_property
+    def path(self) -> Ragged:
+        """Local rows of the accepted path, root first; absent where `path_known` is false."""
+        n = np.where(self.path_known, self.accepted, 0)
+        owners, within = np.repeat(np.arange(len(self)), n), spread(n)
+        found = self.ragged("accept_index").at(owners, within) - self.origin[owners]
+        return Ragged(np.where(self.lengths_only[owners], within, found), starts(n), self.path_known)
+
+    @cached_property
+    def parents(self) -> Ragged:
+        """Parent of each local row: -1 of the root, -2 of a row that no link reaches; absent where unknown."""
+        return parents_of(
+            self.ragged("next_token"), self.ragged("next_sibling"), self.width, self.of("layout", "chain")
+        )
+
+    def on_path(self, name: str) -> Int64s:
+        """Values of a list column at the rows of `path`, parallel to `path.values`, NULL where absent."""
+        return self.ragged(name).at(self.path.owners, self.path.values)
