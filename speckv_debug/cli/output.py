@@ -13,7 +13,9 @@ from speckv_debug.model.text import printable
 INPUT_SUFFIXES = (".gz", ".xz", ".zst", ".jsonl", ".json", ".speckv")
 
 
-def add_output_options(parser: argparse.ArgumentParser, *, default: str = "the input's name, new suffix") -> None:
+def add_output_options(
+    parser: argparse.ArgumentParser, *, default: str = "the input's name, new suffix"
+) -> None:
     """Add `-o/--output` and `-f/--force`; `default` is what the help says of a missing -o."""
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help=f"where to write [{default}]")
     parser.add_argument("-f", "--force", action="store_true", help="replace an output that exists")
@@ -44,7 +46,9 @@ def claim(path: Path, force: bool) -> Path:
     if not force:
         raise UsageError(f"{shown} exists", "Choose another name with -o, or add -f to replace it.")
     if path.is_dir() and not path.is_symlink() and not _is_ours(path):
-        raise UsageError(f"{shown} is a folder and no recording", "Remove it yourself, or choose another name.")
+        raise UsageError(
+            f"{shown} is a folder and no recording", "Remove it yourself, or choose another name."
+        )
     return path
 
 

@@ -62,4 +62,6 @@ COLUMNS: dict[str, dict[str, pa.DataType]] = {
 }
 
 TABLES: tuple[str, ...] = tuple(COLUMNS)
-SCHEMAS: dict[str, pa.Schema] = {name: pa.schema(list((COMMON | own).items())) for name, own in COLUMNS.items()}
+SCHEMAS: dict[str, pa.Schema] = {
+    name: pa.schema(list((COMMON | own).items())) for name, own in COLUMNS.items()
+}

@@ -1,0 +1,101 @@
+"""Files that are either whole or not there, and JSON that every reader accepts."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+
+def replace_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` make a temporary file beside `path`, make it durable, then give it the name `path`."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        write(temporary)
+        sync(temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Have the device keep a file or a folder's entries (fsync)."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Replace a JSON file at once; not synced, so that an engine never waits for a disk."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(to_json(value), encoding="ascii")
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def create_json(path: Path, value: Mapping[str, Any]) -> bool:
+    """Write a JSON file unless it exists; False if it does. Never leaves half a file under that name."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        temporary.write_text(to_json(value), encoding="ascii")
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True
+
+
+def to_json(value: Mapping[str, Any]) -> str:
+    """Indented ASCII JSON, keys in their order; what JSON lacks becomes a string."""
+    return json.dumps(jsonable(value), indent=1, allow_nan=False) + "\n"
+
+
+def jsonable(value: Any) -> Any:
+    """`value` in JSON's own types: inf and nan as `"inf"`, `"-inf"`, `"nan"`, anything foreign as its text."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value if type(value) in (bool, int, str, type(None)) else _plain(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else float_name(value)
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((jsonable(item) for item in value), key=str)
+    if hasattr(value, "__index__"):
+        return int(value)
+    return str(value)
+
+
+def _plain(value: int | str) -> int | str:
+    return str.__str__(value) if isinstance(value, str) else int(value)
+
+
+def float_name(value: float) -> str:
+    """The contract's string for a number that JSON lacks."""
+    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+
+
+@contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """One process at a time in here; a file system without locks lets everyone in."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,93 @@
+"""Parquet part files of one table: written whole or not at all, read with their checksums verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from speckv_debug.recording.atomic import replace_file
+
+PART_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part file whose footer is sound; `first` and `last` are the smallest and largest seq in it."""
+
+    path: Path
+    rows: int
+    first: int
+    last: int
+
+
+def part_path(folder: Path, number: int) -> Path:
+    """The `number`-th part of the table in `folder`."""
+    return folder / f"{number:05}.parquet"
+
+
+def write_part(path: Path, table: pa.Table) -> int:
+    """Seal rows as a Parquet file (zstd, dictionary for strings, checksums) and return its size in bytes."""
+    path.parent.mkdir(exist_ok=True)
+    strings = [
+        name + _leaf(table.schema.field(name).type) for name in table.schema.names if _texts(table, name)
+    ]
+    replace_file(
+        path,
+        lambda temporary: pq.write_table(
+            table,
+            temporary,
+            compression="zstd",
+            use_dictionary=strings,
+            write_page_checksum=True,
+            row_group_size=PART_ROWS,
+        ),
+    )
+    return path.stat().st_size
+
+
+def _texts(table: pa.Table, name: str) -> bool:
+    kind = table.schema.field(name).type
+    return bool(pa.types.is_string(kind.value_type if pa.types.is_list(kind) else kind))
+
+
+def _leaf(kind: pa.DataType) -> str:
+    return ".list.element" if pa.types.is_list(kind) else ""
+
+
+def scan_part(path: Path) -> Part:
+    """What the footer says.
+
+    Raises:
+        ValueError, OSError: The file is truncated or damaged, or has no seq.
+    """
+    with pq.ParquetFile(path) as file:
+        meta = file.metadata
+        names = [meta.schema.column(i).path for i in range(meta.num_columns)]
+        if "seq" not in names:
+            raise ValueError("it has no column seq")
+        at = names.index("seq")
+        stats = [meta.row_group(group).column(at).statistics for group in range(meta.num_row_groups)]
+        if any(each is None or not each.has_min_max for each in stats):
+            return _scan_rows(path)
+        if not stats:
+            return Part(path, 0, 0, -1)
+        return Part(path, meta.num_rows, min(each.min for each in stats), max(each.max for each in stats))
+
+
+def _scan_rows(path: Path) -> Part:
+    seq = read_part(path, ["seq"]).column("seq").drop_null().to_numpy()
+    return Part(path, len(seq), int(seq.min()), int(seq.max())) if len(seq) else Part(path, 0, 0, -1)
+
+
+def read_part(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """The rows, or only some columns of them (those that exist).
+
+    Raises:
+        ValueError, OSError: The data is damaged.
+    """
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        known = file.schema_arrow.names
+        return file.read(columns=known if columns is None else [name for name in columns if name in known])

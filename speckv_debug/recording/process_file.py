@@ -1,0 +1,111 @@
+"""process.json: reading it tolerantly, and the folder name that a process gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from speckv_debug.model.process import Pool, Process, Rank
+
+POOL_FIELDS = {field.name: str(field.type) for field in fields(Pool)}
+
+
+def label_of(raw: Mapping[str, Any]) -> str:
+    """`tp0-pp0-dp0-PID`, without the pid if there is none; an unknown rank counts as 0."""
+    rank = raw.get("rank")
+    numbers = rank if isinstance(rank, Mapping) else {}
+    parts = [f"{axis}{_int(numbers.get(axis)) or 0}" for axis in ("tp", "pp", "dp")]
+    pid = _int(raw.get("pid"))
+    return "-".join(parts if pid is None else [*parts, str(pid)])
+
+
+def process_from(label: str, raw: Mapping[str, Any]) -> Process:
+    """The process that a JSON object describes; a value of the wrong type counts as unknown."""
+    rank = _object(raw.get("rank"))
+    pools = [_pool(entry) for entry in _list(raw.get("pools")) if isinstance(entry, Mapping)]
+    return Process(
+        label=label,
+        engine=_str(raw.get("engine")),
+        engine_version=_str(raw.get("engine_version")),
+        adapter=_str(raw.get("adapter")),
+        pid=_int(raw.get("pid")),
+        host=_str(raw.get("host")),
+        rank=Rank(tp=_int(rank.get("tp")), pp=_int(rank.get("pp")), dp=_int(rank.get("dp"))),
+        tables=tuple(name for name in _list(raw.get("tables")) if isinstance(name, str)),
+        from_start=raw.get("from_start") is True,
+        pools=tuple(pool for pool in pools if pool is not None),
+        settings=_object(raw.get("settings")),
+        hooks={name: _str(target) for name, target in _object(raw.get("hooks")).items()},
+        raw=raw,
+    )
+
+
+def mistake_in(raw: Mapping[str, Any]) -> str | None:
+    """What is wrong with a hand-written `process` line, in words, or None."""
+    for key, kind, says in _KINDS:
+        if raw.get(key) is not None and not isinstance(raw[key], kind):
+            return f'"{key}" should be {says}'
+    rank = {f"rank.{axis}": _object(raw.get("rank")).get(axis) for axis in ("tp", "pp", "dp")}
+    for key, value in (rank | {"pid": raw.get("pid")}).items():
+        if value is not None and (_int(value) is None or not 0 <= value < 1 << 31):
+            return f'"{key}" should be an integer from 0 to 2147483647'
+    if not all(isinstance(name, str) for name in _list(raw.get("tables"))):
+        return '"tables" should name tables'
+    return next((wrong for pool in _list(raw.get("pools")) if (wrong := _mistake_in_pool(pool))), None)
+
+
+def _mistake_in_pool(pool: Any) -> str | None:
+    if not isinstance(pool, Mapping) or not isinstance(pool.get("name"), str):
+        return 'each of "pools" should be an object with a "name"'
+    for key, declared in POOL_FIELDS.items():
+        if pool.get(key) is not None and _typed(pool[key], declared) is None:
+            kind = (
+                declared.partition(" ")[0].replace("tuple[str,", "list of strings").replace("int", "integer")
+            )
+            return f'"{key}" of pool "{pool["name"]}" should be of type {kind.replace("str", "string", 1)}'
+    return None
+
+
+def _pool(raw: Mapping[str, Any]) -> Pool | None:
+    values = {key: _typed(raw.get(key), declared) for key, declared in POOL_FIELDS.items()}
+    if values["name"] is None:
+        return None
+    return Pool(**{**values, "kind": values["kind"] or values["name"]})
+
+
+def _typed(value: Any, declared: str) -> Any:
+    if declared.startswith("tuple"):
+        names = _list(value)
+        return tuple(names) if isinstance(value, list) and all(isinstance(n, str) for n in names) else None
+    return _int(value) if declared.startswith("int") else _str(value)
+
+
+def _int(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _str(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+_KINDS = (
+    ("engine", str, "a string"),
+    ("engine_version", str, "a string"),
+    ("adapter", str, "a string"),
+    ("host", str, "a string"),
+    ("rank", Mapping, 'an object such as {"tp": 0, "pp": 0, "dp": 0}'),
+    ("pools", list, "a list of objects"),
+    ("tables", list, "a list of table names"),
+    ("settings", Mapping, "an object"),
+    ("hooks", Mapping, "an object"),
+    ("from_start", bool, "true or false"),
+)

@@ -1,0 +1,113 @@
+"""One recorded process: its tables, their common order, what is missing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from speckv_debug.model.events import Event
+from speckv_debug.model.process import Process
+from speckv_debug.recording.events import events_of
+from speckv_debug.recording.loss import problems_of
+from speckv_debug.recording.order import EventBatch, EventOrder, holes, merge
+from speckv_debug.recording.problem import Problem
+from speckv_debug.recording.schema import TABLES
+from speckv_debug.recording.stream import batches_of
+from speckv_debug.recording.table_files import TableFiles, seq_of
+from speckv_debug.recording.tail import unfinished_tail
+
+
+class ProcessRecording:
+    """The events of one process; files are looked at on first use and never changed.
+
+    Args:
+        folder: The process's folder.
+        info: The content of process.json.
+        clean: Whether the process ended in order; None if nobody knows (written by hand).
+        problems: What was wrong with process.json.
+    """
+
+    def __init__(
+        self, folder: Path, info: Process, *, clean: bool | None, problems: tuple[Problem, ...] = ()
+    ) -> None:
+        self.folder = folder
+        self.label = info.label
+        self.info = info
+        self.clean = clean
+        self._problems = problems
+        self._tables: dict[str, pa.Table] = {}
+
+    @cached_property
+    def files(self) -> Mapping[str, TableFiles]:
+        """Table → its files, for the tables that have any."""
+        found = {name: TableFiles.find(self.folder, name) for name in TABLES}
+        kept = {name: files for name, files in found.items() if not files.empty}
+        if not self.clean:
+            end = unfinished_tail(kept)
+            for files in kept.values():
+                files.end = end
+        return kept
+
+    @cached_property
+    def seqs(self) -> Mapping[str, npt.NDArray[np.int64]]:
+        """Table → its seq column, int64[rows], ascending."""
+        return {name: seq_of(self.columns(name)) for name in self.files}
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """Tables with rows, in the schema's order."""
+        return tuple(name for name, seq in self.seqs.items() if len(seq))
+
+    def table(self, name: str) -> pa.Table:
+        """The whole table, sorted by seq, each seq once, in the schema's columns; empty if absent."""
+        if name not in self._tables:
+            self._tables[name] = self._files(name).read()
+        return self._tables[name]
+
+    def columns(self, name: str, *columns: str) -> pa.Table:
+        """seq and some more columns of a table, read without the rest of it."""
+        if name in self._tables:
+            return self._tables[name].select(["seq", *(c for c in columns if c != "seq")])
+        return self._files(name).read(list(columns))
+
+    def order(self) -> EventOrder:
+        """All events in ascending seq; reads only the seq columns."""
+        return self._order
+
+    @cached_property
+    def _order(self) -> EventOrder:
+        return merge(self.seqs)
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """Missing seq ranges `[a, b)` between recorded events."""
+        return holes(self.order().seq)
+
+    def batches(self, max_events: int = 65_536) -> Iterator[EventBatch]:
+        """The stream in stretches of at most `max_events`; holds about one part file a table in memory."""
+        return batches_of(self.files, max_events)
+
+    def events(self, first_seq: int | None = None, last_seq: int | None = None) -> Iterator[Event]:
+        """Events with `first_seq <= seq <= last_seq`, as objects: for viewers and small spans."""
+        for batch in batches_of(self.files, 4096, first_seq, last_seq):
+            yield from events_of(batch)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is missing or damaged, as far as it was read: damage inside a part shows when it is read."""
+        return self._problems + problems_of(self)
+
+    def verify(self) -> tuple[Problem, ...]:
+        """Read every part once, then say what is missing or damaged."""
+        for files in self.files.values():
+            files.verify()
+        return self.problems
+
+    def _files(self, name: str) -> TableFiles:
+        if name not in TABLES:
+            raise KeyError(f"there is no table {name}")
+        return self.files.get(name) or TableFiles(name)

@@ -1,0 +1,218 @@
+"""What a collector records with: `emit` costs the engine a lock and an append, a thread does the rest."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from speckv_debug.recording.atomic import write_json
+from speckv_debug.recording.limits import Limits
+from speckv_debug.recording.manifest import PROCESS, create_manifest
+from speckv_debug.recording.process_file import label_of
+from speckv_debug.recording.writer import Entry, Writer
+
+__all__ = ["Limits", "Recorder"]
+
+log = logging.getLogger("speckv_debug")
+CLOSE_TIMEOUT_S = 60.0
+_recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
+
+
+class Recorder:
+    """Records the events of this process into its own folder of a recording.
+
+    The recording's folder and manifest are made if missing; several processes may share one. Nothing
+    is recorded in a forked child: it would need a Recorder of its own.
+
+    Args:
+        out: The recording.
+        process: Content of process.json: engine, rank, pools, settings, hooks, tables, … (the handshake).
+        limits: When to end by itself.
+        queue_rows: Events that may wait for the writer thread; beyond, they are dropped and counted.
+        flush_s: How often waiting events go to the spool, seconds.
+        seal_s: How long rows stay in the spool before they become a Parquet part, seconds.
+
+    Raises:
+        OSError: The folder can't be written.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        process: Mapping[str, Any],
+        *,
+        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        queue_rows: int = 131_072,
+        flush_s: float = 0.25,
+        seal_s: float = 5.0,
+    ) -> None:
+        create_manifest(out)
+        self._pid = os.getpid()
+        self._info = {"pid": self._pid, **process, "started_ns": time.time_ns(), "clean_shutdown": False}
+        self.folder = _claim_folder(out, label_of(self._info))
+        self._lock = threading.RLock()
+        self._info_lock = threading.RLock()
+        self._queue: deque[Entry] = deque()
+        self._room = queue_rows
+        self._seq = 0
+        self._lost: dict[str, int] = {}
+        self._steps_left = limits.steps
+        self._last_step: int | None = None
+        self._active = True
+        write_json(self.folder / PROCESS, self._info)
+        self._writer = Writer(self.folder, self._queue, self._finish, flush_s=flush_s, seal_s=seal_s)
+        self._writer.limit_size(limits.max_bytes, self._end)
+        self._writer.say = self._remark
+        _recorders.add(self)
+        atexit.register(self.close)
+        self._writer.start()
+
+    @property
+    def active(self) -> bool:
+        """False after `close`, after a limit was reached, and in a forked child."""
+        return self._active
+
+    @property
+    def label(self) -> str:
+        """The process's label in the recording."""
+        return self.folder.name
+
+    def emit(self, table: str, /, **columns: Any) -> None:
+        """Record one event; never blocks, never raises.
+
+        Args:
+            table: Name of the event table.
+            columns: The schema's columns. Lists (list, tuple, 1-D integer array) must be snapshots, or
+                objects with `resolve()` that the writer thread calls, in order.
+        """
+        if not self._active:
+            return
+        try:
+            with self._lock:
+                over = self._steps_left is not None and self._over(columns.get("step"))
+                if self._active and not over:
+                    self._put(table, columns)
+        except Exception:  # an engine must never see a fault of its recorder
+            self._active = False
+            log.exception("speckv-debug: recording ended")
+
+    def note(self, text: str, *, level: str = "info", step: int | None = None) -> None:
+        """Record a remark."""
+        self.emit("note", level=level, text=text, step=step)
+
+    def update_process(self, **fields: Any) -> None:
+        """Merge into process.json and replace it at once; an object is merged key by key."""
+        if os.getpid() != self._pid:
+            return
+        with self._info_lock:
+            for key, value in fields.items():
+                old = self._info.get(key)
+                if isinstance(old, Mapping) and isinstance(value, Mapping):
+                    value = {**old, **value}
+                self._info[key] = value
+            try:
+                write_json(self.folder / PROCESS, self._info)
+            except (OSError, ValueError, RecursionError) as error:
+                self.note(f"process.json could not be updated: {error}", level="error")
+
+    def close(self) -> None:
+        """Drain, seal, mark the process's end as clean; may be called again."""
+        if os.getpid() != self._pid:
+            return
+        self._end(None)
+        atexit.unregister(self.close)
+        if threading.current_thread() is not self._writer.thread:
+            self._writer.thread.join(CLOSE_TIMEOUT_S)
+
+    def _put(self, table: str, columns: dict[str, Any]) -> None:
+        if (waiting := len(self._queue)) >= self._room:
+            self._lost[table] = self._lost.get(table, 0) + 1
+            return
+        if self._lost:
+            self._put_drops()
+        if waiting == self._room // 2:
+            self._writer.wake.set()
+        columns["seq"] = self._seq
+        if columns.get("t_ns") is None:
+            columns["t_ns"] = time.time_ns()
+        self._queue.append((table, columns))
+        self._seq += 1
+
+    def _put_drops(self) -> None:
+        """Say what was lost at the place where it was lost."""
+        lost, self._lost = self._lost, {}
+        for table, rows in lost.items():
+            drop = {"table": table, "rows": rows, "why": "the recorder's queue was full"}
+            self._queue.append(("drop", {"seq": self._seq, "t_ns": time.time_ns(), **drop}))
+            self._seq += 1
+
+    def _over(self, step: int | None) -> bool:
+        """Count engine steps; True once the event belongs to a step that is one too many."""
+        if step is None or (self._last_step is not None and step <= self._last_step):
+            return False
+        self._last_step = step
+        assert self._steps_left is not None
+        self._steps_left -= 1
+        if self._steps_left >= 0:
+            return False
+        self._end("the limit of steps was reached")
+        return True
+
+    def _end(self, why: str | None) -> None:
+        with self._lock:
+            if not self._active:
+                return
+            if self._lost:
+                self._put_drops()
+            if why:
+                self._put("note", {"level": "info", "text": f"recording ended: {why}; the program goes on"})
+            self._active = False
+        self._writer.ending = True
+        self._writer.wake.set()
+
+    def _remark(self, text: str, *, level: str) -> None:
+        """A note of the writer's own: it has room even when the recording is being closed."""
+        with self._lock:
+            note = {"level": level, "text": text}
+            self._queue.append(("note", {"seq": self._seq, "t_ns": time.time_ns(), **note}))
+            self._seq += 1
+
+    def _finish(self, failure: str | None) -> None:
+        """Called by the writer thread when everything is sealed, or when it had to give up."""
+        self._active = False
+        end = {"ended_ns": time.time_ns(), "events": self._seq, "clean_shutdown": failure is None}
+        self.update_process(**end, **({"failure": failure} if failure else {}))
+
+    def _forget(self) -> None:
+        """In a forked child: the thread is not here, the files are the parent's."""
+        self._active = False
+        self._lock = threading.RLock()
+        self._info_lock = threading.RLock()
+        self._queue = deque()
+
+
+def _claim_folder(out: Path, label: str) -> Path:
+    for number in range(10_000):
+        folder = out / (f"{label}-{number}" if number else label)
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise FileExistsError(f"{out}: every name for {label} is taken")
+
+
+def _after_fork_in_child() -> None:
+    for recorder in list(_recorders):
+        recorder._forget()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

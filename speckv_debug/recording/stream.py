@@ -1,0 +1,98 @@
+"""The tables of a process merged into one stream, holding about one part file a table in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from speckv_debug.recording.order import EventBatch, EventOrder, merge
+from speckv_debug.recording.schema import SCHEMAS, TABLES
+from speckv_debug.recording.table_files import Piece, TableFiles, seq_of
+
+
+def batches_of(
+    files: Mapping[str, TableFiles],
+    max_events: int,
+    first_seq: int | None = None,
+    last_seq: int | None = None,
+) -> Iterator[EventBatch]:
+    """The stream from `first_seq` to `last_seq`, both included, in stretches of at most `max_events`."""
+    cursors = [_Cursor(name, each.pieces(), first_seq, last_seq) for name, each in files.items()]
+    while sum(cursor.fill() for cursor in cursors):
+        up_to = min((cursor.last for cursor in cursors if cursor.has_more), default=None)
+        stretch = {cursor.name: cursor.take(up_to) for cursor in cursors}
+        yield from _split({n: t for n, t in stretch.items() if t.num_rows}, max_events)
+
+
+class _Cursor:
+    """Where the stream stands in one table."""
+
+    def __init__(self, name: str, pieces: list[Piece], first: int | None, last: int | None) -> None:
+        self.name = name
+        self._first, self._last = first, last
+        self._pieces = [p for p in pieces if not self._outside(p.first, p.last)][::-1]
+        self._table = SCHEMAS[name].empty_table()
+        self._seq = seq_of(self._table)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether another piece follows the one in memory."""
+        return bool(self._pieces)
+
+    @property
+    def last(self) -> int:
+        """The last seq in memory."""
+        return int(self._seq[-1])
+
+    def fill(self) -> bool:
+        """Have a row in memory, unless the table is at its end."""
+        while not len(self._seq) and self._pieces:
+            table = self._pieces.pop().read()
+            self._table, self._seq = _within(table, seq_of(table), self._first, self._last)
+        return bool(len(self._seq))
+
+    def take(self, up_to: int | None) -> pa.Table:
+        """Remove and return the rows up to a seq, included."""
+        count = len(self._seq) if up_to is None else int(np.searchsorted(self._seq, up_to, side="right"))
+        taken, self._table = self._table.slice(0, count), self._table.slice(count)
+        self._seq = self._seq[count:]
+        return taken
+
+    def _outside(self, first: int, last: int) -> bool:
+        before = self._first is not None and last < self._first
+        return before or (self._last is not None and first > self._last)
+
+
+def _within(
+    table: pa.Table, seq: npt.NDArray[np.int64], first: int | None, last: int | None
+) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    start = 0 if first is None else int(np.searchsorted(seq, first))
+    stop = len(seq) if last is None else int(np.searchsorted(seq, last, side="right"))
+    stop = max(start, stop)
+    return table.slice(start, stop - start), seq[start:stop]
+
+
+def _split(tables: Mapping[str, pa.Table], max_events: int) -> Iterator[EventBatch]:
+    order = merge({name: seq_of(table) for name, table in tables.items()})
+    for start in range(0, len(order), max_events):
+        part = slice(start, start + max_events)
+        yield _batch(tables, order.seq[part], order.table[part], order.index[part])
+
+
+def _batch(
+    tables: Mapping[str, pa.Table],
+    seq: npt.NDArray[np.int64],
+    table: npt.NDArray[np.int16],
+    index: npt.NDArray[np.int64],
+) -> EventBatch:
+    local, rows = index.copy(), {}
+    for number in np.unique(table):
+        mine = np.flatnonzero(table == number)
+        first, stop = int(index[mine[0]]), int(index[mine[-1]]) + 1
+        local[mine] -= first
+        name = TABLES[number]
+        rows[name] = tables[name].slice(first, stop - first)
+    return EventBatch(int(seq[0]), int(seq[-1]), rows, EventOrder(seq, table, local))

@@ -1,0 +1,145 @@
+"""The files of one table of one process: sealed parts and spool, read as one table sorted by seq."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from speckv_debug.recording.parts import Part, read_part, scan_part
+from speckv_debug.recording.schema import SCHEMAS
+from speckv_debug.recording.spool import SpoolContent, read_spool, spool_path
+
+READ_ERRORS = (pa.ArrowException, OSError, ValueError, KeyError)
+NO_SPOOL = SpoolContent(())
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows that can be read alone; pieces of a table follow one another in seq, `first` and `last` bound it."""
+
+    first: int
+    last: int
+    read: Callable[[], pa.Table]
+
+
+@dataclass(slots=True)
+class TableFiles:
+    """What there is of a table, and what was found damaged; damage found while reading is added later.
+
+    Attributes:
+        damaged: Part file → why.
+        misfits: Column that could not be used → why.
+        end: Rows from this seq on are left out (the unfinished tail of a killed process), or None.
+    """
+
+    name: str
+    parts: list[Part] = field(default_factory=list)
+    spool: SpoolContent = NO_SPOOL
+    damaged: dict[Path, str] = field(default_factory=dict)
+    misfits: dict[str, str] = field(default_factory=dict)
+    end: int | None = None
+
+    @classmethod
+    def find(cls, process_folder: Path, name: str) -> TableFiles:
+        """Look at the footers of the parts. The spool is read first: rows only ever go from it to a part."""
+        files = cls(name, spool=read_spool(spool_path(process_folder, name)))
+        if files.spool.batches and "seq" not in files.spool.batches[0].schema.names:
+            files.spool = SpoolContent((), 0, "it has no column seq")
+        for path in sorted((process_folder / name).glob("[!.]*.parquet")):
+            try:
+                files.parts.append(scan_part(path))
+            except READ_ERRORS as error:
+                files.damaged[path] = _reason(error)
+        return files
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was ever written."""
+        return not (self.parts or self.damaged or self.spool.batches or self.spool.why)
+
+    def read(self, columns: list[str] | None = None) -> pa.Table:
+        """All rows, sorted by seq, each seq once; the schema's columns, or only seq and those named."""
+        names = SCHEMAS[self.name].names if columns is None else ["seq", *(c for c in columns if c != "seq")]
+        return self._whole(self.parts, names, spool=True)
+
+    def pieces(self) -> list[Piece]:
+        """The table in pieces of one part each, as far as the files follow one another."""
+        parts, names = self.parts, SCHEMAS[self.name].names
+        late = [seq for batch in self.spool.batches for seq in _bounds(seq_of(batch))]
+        bounds = [(part.first, part.last) for part in parts] + ([(min(late), max(late))] if late else [])
+        if any(a[1] >= b[0] for a, b in pairwise(bounds)):
+            return [Piece(min(b[0] for b in bounds), max(b[1] for b in bounds), self.read)]
+        pieces = [Piece(p.first, p.last, partial(self._whole, [p], names, spool=False)) for p in parts]
+        spooled = [Piece(*bounds[-1], partial(self._whole, [], names, spool=True))] if late else []
+        return pieces + spooled
+
+    def verify(self) -> None:
+        """Read every part once and note the damage."""
+        for part in self.parts:
+            self._read_part(part, SCHEMAS[self.name].names)
+
+    def _whole(self, parts: list[Part], columns: list[str], *, spool: bool) -> pa.Table:
+        tables = [table for part in parts if (table := self._read_part(part, columns)) is not None]
+        if spool and self.spool.batches:
+            tables.append(self._conform(pa.Table.from_batches(self.spool.batches), columns))
+        fields = [SCHEMAS[self.name].field(column) for column in columns]
+        return _ordered(pa.concat_tables([pa.schema(fields).empty_table(), *tables]), self.end)
+
+    def _read_part(self, part: Part, columns: list[str]) -> pa.Table | None:
+        if part.path in self.damaged:
+            return None
+        try:
+            return self._conform(read_part(part.path, columns), columns)
+        except READ_ERRORS as error:
+            self.damaged[part.path] = _reason(error)
+            return None
+
+    def _conform(self, table: pa.Table, columns: list[str]) -> pa.Table:
+        fields = [SCHEMAS[self.name].field(name) for name in columns]
+        arrays = [self._column(table, each) for each in fields]
+        fit = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+        return fit.filter(fit.column("seq").is_valid()) if fit.column("seq").null_count else fit
+
+    def _column(self, table: pa.Table, wanted: pa.Field) -> pa.ChunkedArray:
+        at = table.schema.get_field_index(wanted.name)
+        if at < 0:
+            return pa.chunked_array([pa.nulls(table.num_rows, wanted.type)])
+        column = table.column(at)
+        if column.type == wanted.type:
+            return column
+        try:
+            return column.cast(wanted.type)
+        except READ_ERRORS:
+            self.misfits[wanted.name] = f"type {column.type} where {wanted.type} belongs"
+            return pa.chunked_array([pa.nulls(table.num_rows, wanted.type)])
+
+
+def _ordered(table: pa.Table, end: int | None) -> pa.Table:
+    seq = seq_of(table)
+    if np.any(seq[1:] <= seq[:-1]):
+        order = np.argsort(seq, kind="stable")
+        seq = seq[order]
+        first = np.ones(len(seq), bool)
+        first[1:] = seq[1:] != seq[:-1]
+        table, seq = table.take(pa.array(order[first])), seq[first]
+    return table if end is None else table.slice(0, int(np.searchsorted(seq, end)))
+
+
+def seq_of(table: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64]:
+    """The seq column."""
+    return np.asarray(table.column("seq").to_numpy(zero_copy_only=False), np.int64)
+
+
+def _bounds(seq: npt.NDArray[np.int64]) -> tuple[int, ...]:
+    return (int(seq.min()), int(seq.max())) if len(seq) else ()
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
