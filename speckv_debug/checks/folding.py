@@ -54,6 +54,7 @@ def with_causes(findings: Sequence[Finding]) -> Iterator[Finding]:
 def _may_cause(first: Finding, then: Finding) -> bool:
     follows = RULES[then.rule].follows if then.rule in RULES else ()
     earlier = first.process == then.process and first.first_seq <= then.first_seq
+    earlier &= first.rule != then.rule or first.first_seq < then.first_seq
     return earlier and first.rule in follows and _related(first, then)
 
 

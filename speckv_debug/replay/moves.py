@@ -9,7 +9,7 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_of
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, spread, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, spread, starts
 from speckv_debug.replay.verifies import VerifyBatch
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.places import Place, place_of
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, spread, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, joined, spread, starts
 from speckv_debug.replay.trees import parents_of
 
 
@@ -120,3 +120,28 @@ class VerifyBatch:
     def on_path(self, name: str) -> Int64s:
         """Values of a list column at the rows of `path`, parallel to `path.values`, NULL where absent."""
         return self.ragged(name).at(self.path.owners, self.path.values)
+
+    @cached_property
+    def chosen(self) -> Ragged:
+        """The target's choice at each local row: `target_predict`, else `predict`."""
+        target, predict = self.ragged("target_predict"), self.ragged("predict")
+        if not target.present.any():
+            return predict
+        both, count = joined(target, predict), len(self)
+        return both.take(np.arange(count) + np.where(target.present, 0, count))
+
+    @property
+    def non_draft(self) -> int:
+        """z: accepted rows that are no drafts, 1 for EAGLE."""
+        value = self.info.settings.get("num_non_draft")
+        return value if isinstance(value, int) else 1
+
+    @property
+    def tokens_rewritten(self) -> bool:
+        """Whether the engine may rewrite draft ids between sampling and output."""
+        return any(self.info.settings.get(name) for name in ("watermark", "vocab_map"))
+
+    def later_in_step(self, index: int) -> Int64s:
+        """Verifies of the same step whose block comes after."""
+        same = (self.step == self.step[index]) & (self.step != NULL)
+        return np.flatnonzero(same & (self.batch_index > self.batch_index[index]))

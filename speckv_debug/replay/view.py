@@ -13,7 +13,9 @@ from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.moves import MoveCalls, Relocations
+from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.writes import ForwardWrites
 
 __all__ = ["ProcessView", "Recording", "views"]
 
@@ -60,6 +62,26 @@ class ProcessView:
     def relocations(self) -> Relocations:
         """One instance a verify and a mover call of its step."""
         return Relocations(self.verifies, self.moves)
+
+    @cached_property
+    def writes(self) -> ForwardWrites:
+        """One instance a request's rows in one forward, pads left out."""
+        return ForwardWrites(self.columns("forward"), self.verifies, self.info)
+
+    @cached_property
+    def slot_events(self) -> SlotEvents:
+        """One instance an event that names slots."""
+        return SlotEvents(self.columns, self.info)
+
+    @cached_property
+    def dummy_rows(self) -> DummyRows:
+        """One instance a row of a forward or verify that only pads the batch."""
+        return DummyRows(self.columns("forward"), self.verifies, self.info)
+
+    @cached_property
+    def row_reaches(self) -> RowReaches:
+        """One instance an event that says how far a request row is used."""
+        return RowReaches(self.columns, self.verifies, self.info)
 
     @cached_property
     def last_seq(self) -> int:

@@ -1,0 +1,79 @@
+"""The small tables that prove a finding about a verify: draft tree, accepted path, tokens one apart."""
+
+from __future__ import annotations
+
+from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.lettering import BONUS, letter
+from speckv_debug.replay.ragged import NULL
+from speckv_debug.replay.verifies import VerifyBatch
+
+
+def number(value: int) -> int | None:
+    """A plain integer, None where the column has no value."""
+    return None if value == NULL else int(value)
+
+
+def row_name(row: int, token: int | None) -> str:
+    """Letter and token of a local verify row, such as `C 23`."""
+    return f"{letter(row)} {'?' if token is None else token}"
+
+
+def draft_tree(batch: VerifyBatch, index: int, accepted: set[int]) -> Evidence:
+    """The draft tree, drawn, root first; accepted rows are filled circles."""
+    parents, tokens = batch.parents[index].tolist(), batch.ragged("draft_tokens")[index].tolist()
+    drawn = list(_draw(parents, 0, "", "")) if parents else []
+    loose = [(row, "? ") for row, parent in enumerate(parents) if parent < 0 and row > 0]
+    rows = tuple(
+        (
+            f"{lead}{'●' if row in accepted else '○'} {row_name(row, tokens[row] if row < len(tokens) else None)}",
+            row,
+            "accepted" if row in accepted else "rejected",
+        )
+        for row, lead in (*drawn, *loose)
+    )
+    return Evidence(title="draft tree", columns=("tree", "row", ""), rows=rows)
+
+
+def _draw(parents: list[int], row: int, lead: str, below: str) -> list[tuple[int, str]]:
+    """(row, lead of its line) in depth-first order."""
+    lines = [(row, lead)]
+    children = [child for child, parent in enumerate(parents) if parent == row and child != row]
+    for child in children:
+        last = child == children[-1]
+        lines += _draw(parents, child, below + ("└─" if last else "├─"), below + ("  " if last else "│ "))
+    return lines
+
+
+def accept_entries(batch: VerifyBatch, index: int, marked: tuple[int, ...] = ()) -> Evidence:
+    """accept_index as the engine wrote it, with the token, parent and prediction of each row."""
+    origin, parents = number(batch.origin[index]), batch.parents[index].tolist()
+    rows: list[tuple[Cell, ...]] = []
+    for k, entry in enumerate(batch.ragged("accept_index")[index].tolist()):
+        local = None if origin is None or entry == -1 else entry - origin
+        token = value_at(batch, "draft_tokens", index, local)
+        name = None if local is None else row_name(local, token)
+        parent = parents[local] if local is not None and 0 <= local < len(parents) else None
+        rows.append((k, entry, name, parent, value_at(batch, "predict", index, local)))
+    columns = ("k", "accept_index", "row", "parent row", "predict")
+    return Evidence(title="accept_index", columns=columns, rows=tuple(rows), marked=marked)
+
+
+def value_at(batch: VerifyBatch, column: str, index: int, local: int | None) -> int | None:
+    """Value of a list column at a local row, None where there is none."""
+    values = batch.ragged(column)[index]
+    return int(values[local]) if local is not None and 0 <= local < len(values) else None
+
+
+def strips(batch: VerifyBatch, index: int) -> Evidence:
+    """What KV commits and what the output gains, one cell apart."""
+    path, start = batch.path[index].tolist(), number(batch.seq_len[index])
+    kv: list[Cell] = [row_name(row, value_at(batch, "draft_tokens", index, row)) for row in path]
+    out: list[Cell] = [value_at(batch, "predict", index, row) for row in path]
+    heads = tuple(f"+{k}" if start is None else str(start + k) for k in range(len(path) + 1))
+    bonus = number(batch.bonus_token[index])
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("KV commits", *kv, ""),
+        ("output gains", "", *out),
+        ("bonus handed on", *[""] * len(path), None if bonus is None else f"{BONUS} {bonus}"),
+    )
+    return Evidence(title="same length, one token apart", columns=("position", *heads), rows=rows)

@@ -1,0 +1,259 @@
+"""LOC: the addresses that forwards write to and read from."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from speckv_debug.checks.evidence import number
+from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
+from speckv_debug.checks.verdict import verdict
+from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list
+from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
+from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.writes import ForwardWrites
+
+LOCATE = "eagle_prepare_for_verify → assign_extend_cache_locs_func (out_cache_loc)"
+
+
+@rule("LOC-ROW", severity=ERROR, needs=("accept",), scope="verifies", look_at=LOCATE)
+def verify_slots_from_row(batch: VerifyBatch) -> Judgement:
+    """A verify writes position L + j to the slot that its request row holds there: loc[j] = req_to_token[row, L + j].
+
+    The row is taken as it stood when the slots were built (`table_slots`).
+
+    Exceptions: draft steps may use a layout with holes (only verifies are judged); a row reassigned later does not
+    matter; rows that pad the batch.
+    """
+    loc, table = batch.ragged("out_cache_loc"), batch.ragged("table_slots")
+    due = table.at(loc.owners, loc.within)
+    inside = (due != NULL) & ((loc.within < batch.width[loc.owners]) | (batch.width[loc.owners] == NULL))
+    failed = any_per_list(inside & (loc.values != due), loc.owners, len(batch)) & ~batch.padding
+    reasons = {
+        "no out_cache_loc": ~loc.present & ~batch.padding,
+        "no table_slots": ~table.present & ~batch.padding,
+    }
+    return verdict(failed, lambda i: _explain_row(batch, i), reasons)
+
+
+def _explain_row(batch: VerifyBatch, i: int) -> Details:
+    loc, table = batch.ragged("out_cache_loc")[i].tolist(), batch.ragged("table_slots")[i].tolist()
+    start = number(batch.seq_len[i])
+    rows: list[tuple[Cell, ...]] = []
+    wrong = [j for j, (used, due) in enumerate(zip(loc, table, strict=False)) if used != due]
+    for j, (used, due) in enumerate(zip(loc, table, strict=False)):
+        rows.append((j, None if start is None else start + j, due, used, "✗" if used != due else ""))
+    at = f"position {start + wrong[0]}" if start is not None else f"verify row {wrong[0]}"
+    return Details(
+        message=f"{at} was written to slot {loc[wrong[0]]}, its row says {table[wrong[0]]}{_stale(batch, i, loc)}",
+        expected=f"slots {table}",
+        actual=f"slots {loc}",
+        slots=tuple(dict.fromkeys(slot for j in wrong for slot in (loc[j], table[j]))),
+        evidence=(
+            Evidence(
+                title="verify window",
+                columns=("row", "position", "slot due", "slot used", ""),
+                rows=tuple(rows),
+                marked=tuple(wrong),
+            ),
+        ),
+    )
+
+
+def _stale(batch: VerifyBatch, i: int, loc: list[int]) -> str:
+    """Whether the slots are those of the same request's verify before: addresses of a captured graph."""
+    before = np.flatnonzero((batch.row[:i] == batch.row[i]) & (batch.epoch[:i] == batch.epoch[i]))
+    if not len(before) or batch.ragged("out_cache_loc")[int(before[-1])].tolist() != loc:
+        return ""
+    return f": these are the slots of step {number(batch.step[before[-1]])}, the verify before"
+
+
+@rule(
+    "LOC-UNIQ",
+    severity=ERROR,
+    needs=(),
+    scope="writes",
+    look_at=LOCATE,
+    follows=("LOC-ROW", "OWN-ALIAS", "OWN-DFREE", "LOC-UNIQ"),
+)
+def written_slots_distinct(writes: ForwardWrites) -> Judgement:
+    """No slot of a pool is written twice by one forward.
+
+    Exceptions: rows that pad the batch and the pool's dummy slots; the target and the draft pool share ids; the steps
+    of a draft are forwards of their own.
+    """
+    slots = writes.slots
+    owners = slots.owners
+    judged = slots.values >= np.maximum(writes.dummy[owners], 0)
+    twice = np.zeros(len(owners), dtype=np.bool_)
+    twice[np.flatnonzero(judged)] = _repeated(writes.forward[owners][judged], slots.values[judged])
+    failed = any_per_list(twice, owners, len(writes))
+    return verdict(failed, lambda i: _explain_uniq(writes, i), {"no slots": ~slots.present})
+
+
+def _repeated(group: Int64s, value: Int64s) -> Mask:
+    """Which entries share group and value with another one."""
+    order = np.lexsort((value, group))
+    same = (group[order][1:] == group[order][:-1]) & (value[order][1:] == value[order][:-1])
+    found = np.zeros(len(order), dtype=np.bool_)
+    found[order[1:][same]] = True
+    found[order[:-1][same]] = True
+    return found
+
+
+def _explain_uniq(writes: ForwardWrites, i: int) -> Details:
+    mine = writes.slots[i].tolist()
+    written = [
+        (slot, k, writes.place(j))
+        for j in np.flatnonzero(writes.forward == writes.forward[i]).tolist()
+        for k, slot in enumerate(writes.slots[j].tolist())
+    ]
+    counts = Counter(slot for slot, _, _ in written)
+    slots = tuple(sorted({slot for slot in mine if slot >= writes.dummy[i] and counts[slot] > 1}))
+    shared = sorted(((s, at.seq, k, at) for s, k, at in written if s in slots), key=lambda entry: entry[:3])
+    rows: list[tuple[Cell, ...]] = [(slot, at.request, at.row, k, seq) for slot, seq, k, at in shared[:64]]
+    return Details(
+        message=f"one forward writes slot {slots[0]} twice"
+        + (f" ({len(slots)} slots in all)" if slots[1:] else ""),
+        expected="distinct slots",
+        actual=f"slots written twice: {list(slots)}",
+        slots=slots,
+        evidence=(
+            Evidence(
+                title="who writes the slot",
+                columns=("slot", "request", "request row", "entry", "seq"),
+                rows=tuple(rows),
+            ),
+        ),
+    )
+
+
+@rule("LOC-RANGE", severity=ERROR, needs=(), scope="slot_events", follows=("LOC-RANGE",))
+def slots_in_range(events: SlotEvents) -> Judgement:
+    """Every slot lies in its pool: 0 <= slot < slots + reserved.
+
+    Exceptions: -1 in a row of a forward that pads the batch, where it is masked; the reserved dummy page counts; pools
+    have sizes of their own.
+    """
+    failed, bare, unsized = (np.zeros(len(events), dtype=np.bool_) for _ in range(3))
+    for table, rows in events.rows.items():
+        bound, masked = events.bounds(table), events.masked(table)
+        outside, named = np.zeros(len(bound), dtype=np.bool_), np.zeros(len(bound), dtype=np.bool_)
+        for slots in events.slots(table).values():
+            limit = np.where(bound == NULL, np.iinfo(np.int64).max, bound)[slots.owners]
+            low = (slots.values < 0) & ~(masked[slots.owners] & (slots.values == -1))
+            outside |= any_per_list(low | (slots.values >= limit), slots.owners, len(bound))
+            named |= slots.present
+        at = events.at[table]
+        failed[at], bare[at], unsized[at] = outside[rows], ~named[rows], (bound == NULL)[rows]
+    reasons = {"no slots": bare, "the pool's size is not known": unsized}
+    return verdict(failed, lambda i: _explain_range(events, i), reasons)
+
+
+def _explain_range(events: SlotEvents, i: int) -> Details:
+    table, row = events.event(i)
+    bound = number(events.bounds(table)[row])
+    rows: list[tuple[Cell, ...]] = []
+    for name, column in events.slots(table).items():
+        for k, slot in enumerate(column[row].tolist()):
+            if slot < 0 or (bound is not None and slot >= bound):
+                rows.append((name, k, slot))
+    wild = tuple(dict.fromkeys(int(str(row[2])) for row in rows))
+    valid = f"[0, {bound})" if bound is not None else "0 or more"
+    place = events.place(i)
+    return Details(
+        message=f"{table} names slot {wild[0]}, which lies outside pool {place.pool or 'full'}",
+        expected=f"slots in {valid}",
+        actual=f"{list(wild[:8])}{' …' if wild[8:] else ''}",
+        slots=wild[:64],
+        evidence=(
+            Evidence(
+                title=f"{table} at seq {place.seq}", columns=("list", "entry", "slot"), rows=tuple(rows[:64])
+            ),
+        ),
+    )
+
+
+@rule(
+    "LOC-PAD",
+    severity=ERROR,
+    needs=(),
+    scope="dummy_rows",
+    look_at="the padding of a captured or idle batch (out_cache_loc 0, req_pool_idx 0)",
+)
+def pads_write_dummy(rows: DummyRows) -> Judgement:
+    """Rows that pad a batch, and idle ranks, write to the pool's dummy slots only.
+
+    Exceptions: -1 is masked by the kernel; any slot of the reserved dummy page may be hit.
+    """
+    failed, bare = np.zeros(len(rows), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
+    for table, chosen in rows.rows.items():
+        slots = rows.slots(table)
+        live = (slots.values >= rows.dummy(table)[slots.owners]) | (slots.values < -1)
+        failed[rows.at[table]] = any_per_list(live, slots.owners, len(slots))[chosen]
+        bare[rows.at[table]] = ~slots.present[chosen]
+    return verdict(failed, lambda i: _explain_pad(rows, i), {"no slots": bare})
+
+
+def _explain_pad(rows: DummyRows, i: int) -> Details:
+    table, row = rows.event(i)
+    dummy = int(rows.dummy(table)[row])
+    written = rows.slots(table)[row].tolist()
+    live = tuple(slot for slot in written if slot >= dummy or slot < -1)
+    place = rows.place(i)
+    return Details(
+        message=f"a row that only pads the batch writes to slots of others: {list(live[:8])}",
+        expected=f"slots below {dummy}" if dummy > 1 else "slot 0",
+        actual=f"slots {written[:16]}, through request row {place.row}",
+        slots=live,
+        evidence=(
+            Evidence(
+                title=f"{table} at seq {place.seq}",
+                columns=("entry", "slot", ""),
+                rows=tuple(
+                    (k, slot, "✗" if slot in live else "dummy") for k, slot in enumerate(written[:64])
+                ),
+                marked=tuple(k for k, slot in enumerate(written[:64]) if slot in live),
+            ),
+        ),
+    )
+
+
+@rule(
+    "LOC-WIDTH",
+    severity=ERROR,
+    needs=(),
+    scope="row_reaches",
+    look_at="ReqToTokenPool (max_context_len + headroom)",
+    follows=("LOC-WIDTH",),
+)
+def row_wide_enough(reaches: RowReaches) -> Judgement:
+    """What a request uses of its row fits into it: start + length, committed + reserve and L + w are <= row width.
+
+    Exceptions: the width includes head-room; a sidecar's rows have a width of their own.
+    """
+    width, ends = reaches.row_width, reaches.ends()
+    failed = np.zeros(len(reaches), dtype=np.bool_) if width is None else ends > width
+    no_width = np.full(len(reaches), width is None)
+    reasons = {"the row width is not known": no_width, "no length": ends == NULL}
+    return verdict(failed, lambda i: _explain_width(reaches, i, int(ends[i])), reasons)
+
+
+def _explain_width(reaches: RowReaches, i: int, end: int) -> Details:
+    width = reaches.row_width or 0
+    table, _ = reaches.event(i)
+    row = reaches.place(i).row
+    neighbour = "the row behind it" if row is None else f"row {row + 1}"
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("row ends at", width),
+        (f"{table} reaches to", end),
+        ("spill", end - width),
+    )
+    return Details(
+        message=f"request row {row} is {end - width} entries too narrow: what spills lands in {neighbour}",
+        expected=f"an end of at most {width}",
+        actual=f"{table} up to {end}",
+        evidence=(Evidence(title="row width", columns=("", "entries"), rows=rows, marked=(2,)),),
+    )

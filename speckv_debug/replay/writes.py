@@ -1,0 +1,149 @@
+"""What each forward writes where: one instance a request's rows in one forward."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.model.process import Pool, Process
+from speckv_debug.replay.columns import Columns, Texts
+from speckv_debug.replay.places import Place, place_of
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined
+from speckv_debug.replay.verifies import VerifyBatch
+
+
+def reserved(pool: Pool | None) -> int:
+    """Slots `[0, reserved)` are the dummy that pads write to; slot 0 where the pool does not say."""
+    return 1 if pool is None or pool.reserved_slots is None else pool.reserved_slots
+
+
+def by_pool(pools: Texts, of: Mapping[str, int], default: int) -> Int64s:
+    """`of[name]` for each event's pool (`full` where absent), `default` for a pool that is not in `of`."""
+    known = [of.get(name, default) for name in (*pools.names, "full")]
+    return np.array(known, dtype=np.int64)[pools.codes]
+
+
+class ForwardWrites:
+    """One instance a row of `forward` that writes, and a verify of `accept` that has none there.
+
+    Rows that pad a batch are left out. `forward` numbers the forwards: one step, mode, pool and KV group;
+    the rows that one request has more than one of there (draft steps) are forwards of their own.
+    """
+
+    def __init__(self, forward: Columns, verifies: VerifyBatch, info: Process) -> None:
+        self.columns, self.verifies, self.info = forward, verifies, info
+        self._rows = np.flatnonzero(_writing(forward))
+        self._accepts = np.flatnonzero(_not_forwarded(forward, verifies))
+        seq = np.concatenate((forward.ints("seq")[self._rows], verifies.seq[self._accepts]))
+        self._order = np.argsort(seq, kind="stable")
+        self.seq = seq[self._order]
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def place(self, index: int) -> Place:
+        """Where the row stands."""
+        at = int(self._order[index])
+        if at < len(self._rows):
+            return place_of(self.columns, int(self._rows[at]))
+        return self.verifies.place(int(self._accepts[at - len(self._rows)]))
+
+    @cached_property
+    def slots(self) -> Ragged:
+        """The slots written; of an accept, its out_cache_loc."""
+        written = self.columns.lists("slots").take(self._rows)
+        return joined(written, self.verifies.ragged("out_cache_loc").take(self._accepts)).take(self._order)
+
+    @cached_property
+    def dummy(self) -> Int64s:
+        """Slots below this are the pool's dummy, where pads may meet."""
+        sizes = {pool.name: reserved(pool) for pool in self.info.pools}
+        of_rows = by_pool(self.columns.texts("pool"), sizes, 1)[self._rows]
+        return self._both(of_rows, np.full(len(self._accepts), sizes.get("full", 1), dtype=np.int64))
+
+    @cached_property
+    def forward(self) -> Int64s:
+        """Which forward each row belongs to, numbered from 0."""
+        keys = np.stack([self._step, self._mode, self._pool, self._group, self._who])
+        order = np.lexsort((np.arange(len(self)), *keys[::-1]))
+        new = np.ones(len(self), dtype=np.bool_)
+        new[1:] = (keys[:, order][:, 1:] != keys[:, order][:, :-1]).any(axis=0)
+        run_start = np.maximum.accumulate(np.where(new, np.arange(len(self)), 0))
+        turn = np.empty(len(self), dtype=np.int64)
+        turn[order] = np.arange(len(self)) - run_start
+        return _numbered(np.vstack([keys[:4], turn]))
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """From the first to the last row of the same forward."""
+        count = int(self.forward.max(initial=-1)) + 1
+        first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, -1, dtype=np.int64)
+        np.minimum.at(first, self.forward, self.seq)
+        np.maximum.at(last, self.forward, self.seq)
+        return first[self.forward], last[self.forward]
+
+    def _both(self, of_rows: Int64s, of_accepts: Int64s) -> Int64s:
+        return np.concatenate((of_rows, of_accepts))[self._order]
+
+    @property
+    def _step(self) -> Int64s:
+        """The step; a row without one is a forward of its own."""
+        step = self._both(self.columns.ints("step")[self._rows], self.verifies.step[self._accepts])
+        return np.where(step == NULL, NULL + 1 + np.arange(len(self)), step)
+
+    @property
+    def _mode(self) -> Int64s:
+        mode = self.columns.texts("mode")
+        verify = mode.names.index("target_verify") if "target_verify" in mode.names else len(mode.names)
+        return self._both(mode.codes[self._rows].astype(np.int64), np.full(len(self._accepts), verify))
+
+    @property
+    def _pool(self) -> Int64s:
+        pools = self.columns.texts("pool")
+        number = {"full": -1} | {name: code for code, name in enumerate(pools.names) if name != "full"}
+        return self._both(by_pool(pools, number, -1)[self._rows], np.full(len(self._accepts), -1))
+
+    @property
+    def _group(self) -> Int64s:
+        codes = self.columns.texts("group").codes[self._rows].astype(np.int64)
+        return self._both(codes, np.full(len(self._accepts), -1))
+
+    @property
+    def _who(self) -> Int64s:
+        row = self._both(self.columns.ints("row")[self._rows], self.verifies.row[self._accepts])
+        unnamed = -2 - self._both(
+            self.columns.texts("request").codes[self._rows].astype(np.int64),
+            self.verifies.request.codes[self._accepts].astype(np.int64)
+            + len(self.columns.texts("request").names),
+        )
+        return np.where(row == NULL, unnamed, row)
+
+
+def _writing(forward: Columns) -> Mask:
+    idle = forward.texts("mode").equal("idle") | (forward.flags("padded") == 1)
+    return forward.lists("slots").present & ~idle
+
+
+def _not_forwarded(forward: Columns, verifies: VerifyBatch) -> Mask:
+    """Verifies with slots that no `target_verify` row of the same step and request row repeats."""
+    verify = forward.texts("mode").equal("target_verify") & (forward.ints("step") != NULL)
+    seen = np.stack([forward.ints("step")[verify], forward.ints("row")[verify]])
+    wanted = np.stack([verifies.step, verifies.row])
+    number = _numbered(np.hstack([seen, wanted]))
+    repeated = np.isin(number[seen.shape[1] :], number[: seen.shape[1]])
+    return verifies.ragged("out_cache_loc").present & ~verifies.padding & ~repeated
+
+
+def _numbered(keys: Int64s) -> Int64s:
+    """One number for each distinct column of `keys`."""
+    if not keys.shape[1]:
+        return np.empty(0, dtype=np.int64)
+    order = np.lexsort(keys[::-1])
+    new = np.ones(len(order), dtype=np.int64)
+    new[0] = 0
+    new[1:] = (keys[:, order][:, 1:] != keys[:, order][:, :-1]).any(axis=0)
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.cumsum(new)
+    return numbers
