@@ -6,6 +6,7 @@ import fcntl
 import json
 import math
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,25 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def swap_in(temporary: Path, path: Path) -> None:
+    """Give a finished file or folder its name, in the place of whatever has it."""
+    if not os.path.lexists(path):
+        os.rename(temporary, path)
+        return
+    old = path.with_name(f".{path.name}.{os.getpid()}.old")
+    os.rename(path, old)
+    os.rename(temporary, path)
+    remove(old)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a whole folder; one that is not there is fine."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:
@@ -80,7 +100,7 @@ def jsonable(value: Any) -> Any:
     return str(value)
 
 
-def _plain(value: int | str) -> int | str:
+def _plain(value: Any) -> int | str:
     return str.__str__(value) if isinstance(value, str) else int(value)
 
 

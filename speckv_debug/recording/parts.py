@@ -28,24 +28,25 @@ def part_path(folder: Path, number: int) -> Path:
     return folder / f"{number:05}.parquet"
 
 
-def write_part(path: Path, table: pa.Table) -> int:
-    """Seal rows as a Parquet file (zstd, dictionary for strings, checksums) and return its size in bytes."""
-    path.parent.mkdir(exist_ok=True)
+def write_part(path: Path, table: pa.Table) -> None:
+    """Write rows as a Parquet file: zstd, dictionaries for strings, checksums, no trace of the clock."""
     strings = [
         name + _leaf(table.schema.field(name).type) for name in table.schema.names if _texts(table, name)
     ]
-    replace_file(
+    pq.write_table(
+        table,
         path,
-        lambda temporary: pq.write_table(
-            table,
-            temporary,
-            compression="zstd",
-            use_dictionary=strings,
-            write_page_checksum=True,
-            row_group_size=PART_ROWS,
-        ),
+        compression="zstd",
+        use_dictionary=strings,
+        write_page_checksum=True,
+        row_group_size=PART_ROWS,
     )
-    return path.stat().st_size
+
+
+def seal_part(path: Path, table: pa.Table) -> None:
+    """Write a part that is whole or not there, and durable when this returns."""
+    path.parent.mkdir(exist_ok=True)
+    replace_file(path, lambda temporary: write_part(temporary, table))
 
 
 def _texts(table: pa.Table, name: str) -> bool:

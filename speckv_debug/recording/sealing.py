@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from speckv_debug.recording.parts import PART_ROWS, part_path, write_part
+from speckv_debug.recording.parts import PART_ROWS, part_path, seal_part
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.recording.spool import SpoolFile, spool_path
 
@@ -107,7 +107,7 @@ class Sealer:
             log = self._todo.get()
             try:
                 table = pa.Table.from_batches(log.batches[: log.sealing], log.schema).combine_chunks()
-                write_part(part_path(log.folder, log.parts), table)
+                seal_part(part_path(log.folder, log.parts), table)
             except BaseException as error:  # noqa: BLE001 (raised again by the writer)
                 self._done.put((log, error))
             else:

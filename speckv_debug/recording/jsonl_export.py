@@ -1,0 +1,83 @@
+"""A recording → JSON Lines: readable, complete, and import makes the same recording of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+
+from speckv_debug.recording.atomic import float_name, jsonable, remove, swap_in
+from speckv_debug.recording.order import EventBatch
+from speckv_debug.recording.reader import Recording
+from speckv_debug.recording.schema import SCHEMAS, TABLES
+from speckv_debug.recording.slot_ranges import SLOT_LISTS, shorten
+from speckv_debug.recording.text_stream import text_output
+
+FLOATS = {name: [f.name for f in schema if pa.types.is_floating(f.type)] for name, schema in SCHEMAS.items()}
+SLOTS = {name: [c for c in schema.names if c in SLOT_LISTS] for name, schema in SCHEMAS.items()}
+BATCH_EVENTS = 8_192
+
+
+def export_jsonl(recording: Recording, out: Path | TextIO) -> int:
+    """Write the recording line, then each process line with its events in order of seq; nulls are left out.
+
+    Args:
+        out: A stream, or a file, which is whole or not there; .gz, .xz and .zst are compressed.
+
+    Returns:
+        The number of events written.
+    """
+    if not isinstance(out, Path):
+        return _export(recording, out)
+    temporary = out.with_name(f".{os.getpid()}.{out.name}")
+    try:
+        with text_output(temporary) as text:
+            count = _export(recording, text)
+        swap_in(temporary, out)
+    finally:
+        remove(temporary)
+    return count
+
+
+def _export(recording: Recording, out: TextIO) -> int:
+    events = 0
+    if recording.manifest:
+        _write(out, _header("recording", recording.manifest))
+    for process in recording.processes:
+        _write(out, _header("process", process.info.raw))
+        for batch in process.batches(BATCH_EVENTS):
+            for line in _lines(batch):
+                _write(out, line)
+            events += len(batch.order)
+    return events
+
+
+def _header(name: str, raw: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {key: value for key, value in jsonable(raw).items() if key not in ("event", "seq")}
+    return {"event": name, **fields}
+
+
+def _write(out: TextIO, line: Mapping[str, Any]) -> None:
+    out.write(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n")
+
+
+def _lines(batch: EventBatch) -> Iterator[dict[str, Any]]:
+    rows = {name: table.to_pylist() for name, table in batch.tables.items()}
+    for number, index in zip(batch.order.table.tolist(), batch.order.index.tolist(), strict=True):
+        name = TABLES[number]
+        yield _line(name, rows[name][index])
+
+
+def _line(table: str, row: dict[str, Any]) -> dict[str, Any]:
+    for column in SLOTS[table]:
+        if row[column] is not None:
+            row[column] = shorten(row[column])
+    for column in FLOATS[table]:
+        if row[column] is not None and not math.isfinite(row[column]):
+            row[column] = float_name(row[column])
+    return {"event": table, **{name: value for name, value in row.items() if value is not None}}

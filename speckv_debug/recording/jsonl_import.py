@@ -1,0 +1,191 @@
+"""JSON Lines → a recording. Nothing is left behind if a line is wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+from speckv_debug import __version__
+from speckv_debug.errors import RecordingError
+from speckv_debug.model.text import printable
+from speckv_debug.recording.atomic import remove, swap_in, write_json
+from speckv_debug.recording.import_process import ProcessImport
+from speckv_debug.recording.line_values import event_name, event_values, parse_object, unknown_columns
+from speckv_debug.recording.manifest import MANIFEST, require_version
+from speckv_debug.recording.mistake import Mistake, nearest
+from speckv_debug.recording.process_file import label_of, mistake_in
+from speckv_debug.recording.schema import FORMAT_VERSION, SCHEMAS, TABLES
+from speckv_debug.recording.text_stream import DAMAGE, decompressed
+
+HEADERS = ("recording", "process")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What an import made.
+
+    Attributes:
+        processes: Labels of the processes.
+        events: Events in all.
+        remarks: What was ignored or assumed, each naming its line.
+    """
+
+    processes: tuple[str, ...]
+    events: int
+    remarks: tuple[str, ...]
+
+
+def import_jsonl(source: Path | BinaryIO, out: Path, *, replace: bool = False) -> ImportSummary:
+    """Make the recording `out` from JSON Lines (plain, gzip, xz or zstd).
+
+    Args:
+        source: A file, or a binary stream such as stdin's buffer.
+        out: The recording to make; made under another name first, so it is whole or not there.
+        replace: Whether a recording of that name may be replaced.
+
+    Raises:
+        RecordingError: The source can't be read or a line is wrong; `out` is then untouched.
+        FileExistsError: `out` exists and `replace` is off.
+    """
+    if os.path.lexists(out) and not replace:
+        raise FileExistsError(out)
+    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    try:
+        temporary.mkdir()
+        if isinstance(source, Path):
+            summary = _import_file(source, temporary)
+        else:
+            summary = _import_stream(source, "<stdin>", temporary)
+        swap_in(temporary, out)
+    finally:
+        remove(temporary)
+    return summary
+
+
+def _import_file(source: Path, folder: Path) -> ImportSummary:
+    name = printable(str(source))
+    try:
+        stream = source.open("rb")
+    except OSError as error:
+        raise RecordingError(f"{name}: {error.strerror}", "Give a file in JSON Lines form.") from error
+    with stream:
+        return _import_stream(stream, name, folder)
+
+
+def _import_stream(stream: BinaryIO, name: str, folder: Path) -> ImportSummary:
+    importer = _Import(folder, name)
+    line = 0
+    try:
+        for line, text in _lines(decompressed(stream)):
+            importer.take(line, text)
+        return importer.finish()
+    except Mistake as mistake:
+        raise RecordingError(f"{name}:{importer.line}: {mistake.what}", mistake.remedy) from mistake
+    except DAMAGE as error:
+        what = f"{name}: damaged after line {line} ({str(error) or type(error).__name__})"
+        raise RecordingError(what, "Copy or unpack the file again.") from error
+
+
+def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(stream, 1):
+        text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+        if text:
+            yield number, text
+
+
+class _Import:
+    """The state of one import: the header, the process whose events are read, what to tell the user."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.line = 0
+        self._folder = folder
+        self._name = name
+        self._manifest: dict[str, Any] | None = None
+        self._process: ProcessImport | None = None
+        self._labels: list[str] = []
+        self._events = 0
+        self._remarks: list[str] = []
+        self._ignored: dict[tuple[str, str], list[int]] = {}
+
+    def take(self, line: int, text: bytes) -> None:
+        """One line that is not blank."""
+        self.line = line
+        try:
+            value = parse_object(text.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise Mistake(f"byte {error.start + 1} is no UTF-8", "Save the file as UTF-8.") from error
+        name = event_name(value, HEADERS + TABLES)
+        if name == "recording":
+            self._take_recording(value)
+        elif name == "process":
+            self._begin(value)
+        else:
+            self._take_event(name, value)
+
+    def finish(self) -> ImportSummary:
+        """Write the rest; the manifest comes last."""
+        if not self._labels and self._manifest is None:
+            raise RecordingError(f"{self._name} holds no event", "Give a file in JSON Lines form.")
+        if self._process is None:
+            self._begin({})
+        self._end_process()
+        manifest = {"tool_version": __version__, "processes": [{"label": label} for label in self._labels]}
+        write_json(self._folder / MANIFEST, self._manifest or {"format_version": FORMAT_VERSION, **manifest})
+        for (table, column), (first, count) in self._ignored.items():
+            near = nearest(column, SCHEMAS[table].names)
+            what = (
+                f"{self._name}:{first}: {table} has no column {column!a}; ignored in {count} line(s). {near}"
+            )
+            self._remarks.append(what.rstrip())
+        return ImportSummary(tuple(self._labels), self._events, tuple(self._remarks))
+
+    def _take_recording(self, value: Mapping[str, Any]) -> None:
+        if self._manifest is not None or self._labels:
+            raise Mistake(
+                '"recording" is not the first line', "One file holds one recording: import each alone."
+            )
+        own = {key: item for key, item in value.items() if key != "event"}
+        self._manifest = {"format_version": FORMAT_VERSION, **own}
+        require_version(own, f"{self._name}:{self.line}")
+
+    def _begin(self, value: Mapping[str, Any]) -> None:
+        self._end_process()
+        raw = {key: item for key, item in value.items() if key not in ("event", "seq")}
+        if wrong := mistake_in(raw):
+            raise Mistake(wrong, "See the process line of any exported recording.")
+        label = self._free_label(label_of(raw))
+        self._labels.append(label)
+        self._process = ProcessImport(self._folder / label, raw)
+
+    def _free_label(self, label: str) -> str:
+        number, free = 0, label
+        while free in self._labels:
+            number += 1
+            free = f"{label}-{number}"
+        return free
+
+    def _take_event(self, table: str, value: Mapping[str, Any]) -> None:
+        if self._process is None:
+            self._remarks.append(
+                f"{self._name}:{self.line}: there is no process line: engine, pools, settings and what was"
+                " recorded whole are unknown, so many rules can't judge"
+            )
+            self._begin({})
+        assert self._process is not None
+        for column in unknown_columns(table, value):
+            self._ignored.setdefault((table, column), [self.line, 0])[1] += 1
+        self._process.add(table, event_values(table, value), self.line)
+
+    def _end_process(self) -> None:
+        if self._process is None:
+            return
+        if twice := self._process.repeated():
+            seq, first, self.line = twice
+            remedy = "Each event has its own; or leave seq out everywhere."
+            raise Mistake(f'"seq" {seq} is already that of line {first}', remedy)
+        self._process.finish()
+        self._events += self._process.events
+        self._process = None
