@@ -6,10 +6,12 @@ import argparse
 import os
 import shutil
 from pathlib import Path
+from typing import Literal
 
 from speckv_debug.errors import UsageError
 from speckv_debug.model.text import printable
 
+Kind = Literal["file", "folder"]
 INPUT_SUFFIXES = (".gz", ".xz", ".zst", ".jsonl", ".json", ".speckv")
 
 
@@ -31,12 +33,18 @@ def default_output(input: Path, suffix: str) -> Path:
     return input.with_name(stem + suffix) if input.name else Path("..") / (stem + suffix)
 
 
-def claim(path: Path, force: bool) -> Path:
+def claim(path: Path, force: bool, *, kind: Kind | None = None, input: Path | None = None) -> Path:
     """`path`, if it may be written; nothing is touched yet.
 
+    Args:
+        path: The output.
+        force: Whether one that exists may be replaced.
+        kind: What will be written; with `force`, a folder never gives way to a file or a file to a folder.
+        input: What is read meanwhile, so must not be replaced.
+
     Raises:
-        UsageError: It exists and `force` is off, it is a folder that is no recording, or there is no
-            folder to put it in.
+        UsageError: It exists and `force` is off, it is something else than the command writes, or there is
+            no folder to put it in.
     """
     shown = printable(str(path))
     if not path.absolute().parent.is_dir():
@@ -45,11 +53,19 @@ def claim(path: Path, force: bool) -> Path:
         return path
     if not force:
         raise UsageError(f"{shown} exists", "Choose another name with -o, or add -f to replace it.")
-    if path.is_dir() and not path.is_symlink() and not _is_ours(path):
-        raise UsageError(
-            f"{shown} is a folder and no recording", "Remove it yourself, or choose another name."
-        )
+    if wrong := _irreplaceable(path, kind, input):
+        raise UsageError(f"{shown} is {wrong}", "Choose another name with -o, or remove it yourself.")
     return path
+
+
+def _irreplaceable(path: Path, kind: Kind | None, input: Path | None) -> str:
+    if input is not None and path.exists() and input.exists() and path.samefile(input):
+        return "the input itself"
+    if path.is_dir() and not path.is_symlink():
+        if kind == "file":
+            return "a folder, and a file would take its place"
+        return "" if _is_ours(path) else "a folder and no recording"
+    return "a file, and a folder would take its place" if kind == "folder" and path.is_file() else ""
 
 
 def clear(path: Path) -> None:

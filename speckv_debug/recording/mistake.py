@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 
-class Mistake(Exception):  # noqa: N818 (what it is called towards people)
+class Mistake(Exception):
     """What is wrong with a line, and what to write instead."""
 
     def __init__(self, what: str, remedy: str = "") -> None:

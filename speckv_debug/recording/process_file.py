@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -20,6 +21,15 @@ def label_of(raw: Mapping[str, Any]) -> str:
     return "-".join(parts if pid is None else [*parts, str(pid)])
 
 
+def stated_by(label: str) -> dict[str, Any]:
+    """The rank and pid that a folder name tells, for a process.json that is lost."""
+    match = re.fullmatch(r"tp([0-9]{1,9})-pp([0-9]{1,9})-dp([0-9]{1,9})(?:-([0-9]{1,9}))?(?:-[0-9]+)?", label)
+    if not match:
+        return {}
+    rank = {axis: int(match[at]) for at, axis in enumerate(("tp", "pp", "dp"), 1)}
+    return {"rank": rank} | ({"pid": int(match[4])} if match[4] else {})
+
+
 def process_from(label: str, raw: Mapping[str, Any]) -> Process:
     """The process that a JSON object describes; a value of the wrong type counts as unknown."""
     rank = _object(raw.get("rank"))
@@ -36,7 +46,10 @@ def process_from(label: str, raw: Mapping[str, Any]) -> Process:
         from_start=raw.get("from_start") is True,
         pools=tuple(pool for pool in pools if pool is not None),
         settings=_object(raw.get("settings")),
-        hooks={name: _str(target) for name, target in _object(raw.get("hooks")).items()},
+        hooks={
+            name: None if target is None else str(target)
+            for name, target in _object(raw.get("hooks")).items()
+        },
         raw=raw,
     )
 

@@ -12,7 +12,7 @@ from speckv_debug.model.text import printable
 from speckv_debug.recording.manifest import MANIFEST, PROCESS, read_object, require_version
 from speckv_debug.recording.order import EventBatch, EventOrder
 from speckv_debug.recording.problem import Problem, ProblemKind
-from speckv_debug.recording.process_file import process_from
+from speckv_debug.recording.process_file import process_from, stated_by
 from speckv_debug.recording.process_recording import ProcessRecording
 from speckv_debug.recording.schema import TABLES
 from speckv_debug.recording.spool import FOLDER as SPOOL
@@ -105,7 +105,7 @@ def _process(folder: Path, ended: bool | None) -> ProcessRecording:
         what = f"{error}: engine, pools and settings are unknown"
         where = f"{folder.name}/{PROCESS}"
         problems = (Problem(kind=ProblemKind.DAMAGED_PROCESS, where=where, what=what, process=folder.name),)
-        raw = {}
+        raw = stated_by(folder.name)
     own = raw.get("clean_shutdown")
     clean = own if isinstance(own, bool) else ended
     return ProcessRecording(folder, process_from(folder.name, raw), clean=clean, problems=problems)

@@ -1,0 +1,41 @@
+"""Turn a recording into JSON Lines, without loss.
+
+The form in which a small reproduction is attached to a bug report: one event a line, in order, long runs of
+slots as ranges. `import` makes the same recording of it. An output named .gz, .xz or .zst is compressed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from speckv_debug.cli.opening import open_recording
+from speckv_debug.cli.output import add_output_options, claim
+from speckv_debug.exit_codes import ExitCode
+from speckv_debug.model.text import printable
+
+EXAMPLES = """examples:
+  speckv-debug export run.speckv | head -n 20
+  speckv-debug export run.speckv --format jsonl -o run.jsonl.xz"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("recording", type=Path, metavar="RECORDING", help="recording to export")
+    parser.add_argument("--format", choices=["jsonl"], default="jsonl", help="form of the output [jsonl]")
+    add_output_options(parser, default="standard output")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Export to a file or to standard output."""
+    from speckv_debug.recording.jsonl import export_jsonl
+
+    to_stdout = args.output is None or str(args.output) == "-"
+    out = None if to_stdout else claim(args.output, args.force, kind="file")
+    recording = open_recording(args.recording)
+    events = export_jsonl(recording, out or sys.stdout)
+    print(f"{events} events of {len(recording.processes)} process(es) exported", file=sys.stderr)
+    if out is not None:
+        print(f"next: speckv-debug import {printable(str(out))}", file=sys.stderr)
+    return ExitCode.CLEAN
