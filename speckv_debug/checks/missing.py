@@ -31,8 +31,9 @@ class Loss:
 
 
 def losses(view: ProcessView) -> tuple[Loss, ...]:
-    """Holes between recorded events, rows that the recorder dropped, and an end that was not reached."""
-    return (*_holes(view), *_drops(view), *_end(view))
+    """Damaged files, holes between recorded events, rows that the recorder dropped, an end that was not reached."""
+    damaged = tuple(_damaged(view))
+    return (*damaged, *_holes(view, damaged), *_drops(view))
 
 
 def absent(view: ProcessView, rule: Rule) -> str | None:
@@ -50,10 +51,11 @@ def lost(scope: Scope, rule: Rule, found: tuple[Loss, ...]) -> Mapping[str, Indi
     if spans is None or not found:
         return {}
     first, last = spans
+    tables = _tables(rule, scope)
     taken = np.zeros(len(scope), dtype=np.bool_)
     unknown: dict[str, Indices] = {}
     for loss in found:
-        if loss.table is not None and loss.table not in _tables(rule):
+        if loss.table is not None and loss.table not in tables:
             continue
         hit = (first <= loss.last) & (last >= loss.first) & ~taken
         if hit.any():
@@ -72,8 +74,8 @@ def dropped_rows(view: ProcessView, rule: Rule) -> int:
     )
 
 
-def _tables(rule: Rule) -> set[str]:
-    return {need.partition(":")[0] for need in rule.needs}
+def _tables(rule: Rule, scope: Scope) -> set[str]:
+    return {need.partition(":")[0] for need in rule.needs} | set(getattr(scope, "reads", ()))
 
 
 def _has_rows(view: ProcessView, table: str, kind: str) -> bool:
@@ -83,9 +85,26 @@ def _has_rows(view: ProcessView, table: str, kind: str) -> bool:
     return bool(columns.texts(KIND_COLUMNS[table]).equal(kind).any())
 
 
-def _holes(view: ProcessView) -> Iterator[Loss]:
+def _damaged(view: ProcessView) -> Iterator[Loss]:
+    """Spans of which a table's rows, or those of all tables, are known to be unreadable."""
+    for problem in view.process.problems:
+        first = 0 if problem.after_seq is None else problem.after_seq + 1
+        last = END if problem.before_seq is None else problem.before_seq - 1
+        if problem.kind == "missing_end":
+            yield Loss(first=first, last=END, why="the recording was cut off before it could be seen")
+        elif problem.kind in ("damaged_part", "torn_spool"):
+            for table in problem.tables:
+                yield Loss(
+                    first=first, last=last, table=table, why=f"a damaged file of {table}: {problem.where}"
+                )
+
+
+def _holes(view: ProcessView, damaged: tuple[Loss, ...]) -> Iterator[Loss]:
+    """Holes that no damaged file explains."""
     gaps = view.process.gaps()
     for first, end in gaps:
+        if any(loss.table is not None and loss.first <= first and end - 1 <= loss.last for loss in damaged):
+            continue
         many = f"events are missing in {len(gaps)} places, the first is {gaps[0][0]} to {gaps[0][1] - 1}"
         one = f"events {first} to {end - 1} are missing"
         yield Loss(first=first, last=end - 1, why=many if len(gaps) > 3 else one)
@@ -98,8 +117,3 @@ def _drops(view: ProcessView) -> Iterator[Loss]:
         yield Loss(
             first=seq, last=seq, table=table, why=f"the recorder dropped rows of {table or 'some table'}"
         )
-
-
-def _end(view: ProcessView) -> Iterator[Loss]:
-    if any(problem.kind == "missing_end" for problem in view.process.problems):
-        yield Loss(first=view.last_seq + 1, last=END, why="the recording was cut off before it could be seen")

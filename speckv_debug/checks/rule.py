@@ -40,11 +40,12 @@ Indices = npt.NDArray[np.int64]
 class Scope(Protocol):
     """All instances of one kind in one process, column-wise, in the order of `seq`.
 
-    A scope may have two more attributes, which the runner looks for:
+    A scope may have more attributes, which the runner looks for:
     `spans: tuple[Indices, Indices]`, the first and last `seq` of the events that an instance's verdict rests on
     (its own event alone if there is no such attribute; an instance whose span holds a hole, a drop of a needed
-    table or the end of an unclean recording is unknown), and `kind(index) -> str`, which keeps instances of
-    different kinds (tables, tensors) from being folded into one finding.
+    table or the end of an unclean recording is unknown); `reads: tuple[str, ...]`, tables whose loss counts beside
+    those that the rule needs; and `kind(index) -> str`, which keeps instances of different kinds (tables, tensors)
+    from being folded into one finding.
     """
 
     def __len__(self) -> int: ...

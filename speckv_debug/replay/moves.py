@@ -7,9 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.model.process import Process
+from speckv_debug.replay.batches import verifies_of_steps
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.places import Place, place_of
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, spread, starts
+from speckv_debug.replay.places import Place, place_at, place_of
+from speckv_debug.replay.ragged import Int64s, Mask, starts
 from speckv_debug.replay.verifies import VerifyBatch
 
 
@@ -67,6 +68,8 @@ class Relocations:
     (`move_accept_tokens_to_target_kvcache`).
     """
 
+    reads = ("accept", "move")
+
     def __init__(self, verifies: VerifyBatch, moves: MoveCalls) -> None:
         self.verifies, self.moves = verifies, moves
         self.verify, self.call, self.start = _packed(verifies, moves)
@@ -113,38 +116,9 @@ class Relocations:
         return next((p for p in pairs if p[1] == target), next((p for p in pairs if p[0] == source), None))
 
 
-def place_at(place: Place, seq: int) -> Place:
-    """The same place at another event."""
-    return Place(
-        seq=seq, step=place.step, request=place.request, row=place.row, epoch=place.epoch, pool=place.pool
-    )
-
-
 def _packed(verifies: VerifyBatch, moves: MoveCalls) -> tuple[Int64s, Int64s, Int64s]:
     calls = np.flatnonzero(moves.of_accept)
-    key_of_verify, key_of_call = _batch_keys(verifies, moves, calls)
-    order = np.lexsort((verifies.seq, verifies.batch_index, key_of_verify))
-    keys = key_of_verify[order]
-    first = np.searchsorted(keys, key_of_call, "left")
-    counts = np.searchsorted(keys, key_of_call, "right") - first
-    verify = order[np.repeat(first, counts) + spread(counts)]
-    n = verifies.accepted[verify].clip(min=0)
-    before = starts(n)[:-1]
-    return (
-        verify,
-        np.repeat(calls, counts),
-        before - np.repeat(before[starts(counts)[:-1][counts > 0]], counts[counts > 0]),
-    )
-
-
-def _batch_keys(verifies: VerifyBatch, moves: MoveCalls, calls: Int64s) -> tuple[Int64s, Int64s]:
-    """One key a batch: its step; without steps, a verify belongs to the next call in the order of events."""
-    step_of_call = moves.step[calls]
-    unstepped = np.flatnonzero(step_of_call == NULL)
-    of_call = step_of_call.copy()
-    of_call[unstepped] = -2 - np.arange(len(unstepped))
-    of_verify = verifies.step.copy()
-    loose = np.flatnonzero(of_verify == NULL)
-    following = np.searchsorted(moves.seq[calls[unstepped]], verifies.seq[loose])
-    of_verify[loose] = -2 - following
-    return of_verify, of_call
+    verify, call, counts = verifies_of_steps(verifies, moves.seq[calls], moves.step[calls])
+    before = starts(verifies.accepted[verify].clip(min=0))
+    first = np.repeat(starts(counts)[:-1], counts)
+    return verify, calls[call], before[:-1] - before[first]

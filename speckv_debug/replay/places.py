@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from speckv_debug.replay.columns import Columns
 
@@ -29,3 +29,8 @@ def place_of(columns: Columns, index: int) -> Place:
         epoch=columns.int_at("epoch", index),
         pool=columns.text_at("pool", index),
     )
+
+
+def place_at(place: Place, seq: int) -> Place:
+    """The same place at another event."""
+    return replace(place, seq=seq)

@@ -12,7 +12,12 @@ from typing import Any
 from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.compactions import Compactions
+from speckv_debug.replay.launches import MoveLaunches
 from speckv_debug.replay.moves import MoveCalls, Relocations
+from speckv_debug.replay.pairs import DuePairs, PairMatch
+from speckv_debug.replay.readers import NextReads
+from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
@@ -84,9 +89,29 @@ class ProcessView:
         return RowReaches(self.columns, self.verifies, self.info)
 
     @cached_property
-    def last_seq(self) -> int:
-        """`seq` of the last recorded event, -1 if there is none."""
-        return max((int(self.columns(t).ints("seq")[-1]) for t in self.process.present), default=-1)
+    def due_pairs(self) -> DuePairs:
+        """Source and target slot of each accepted row."""
+        return DuePairs(self.verifies)
+
+    @cached_property
+    def pair_match(self) -> PairMatch:
+        """One instance a verify and a mover call of its step: what is due beside what the engine passed."""
+        return PairMatch(self.due_pairs, self.relocations)
+
+    @cached_property
+    def launches(self) -> MoveLaunches:
+        """One instance a mover call, as a sequential copy."""
+        return MoveLaunches(self.moves, self.relocations)
+
+    @cached_property
+    def compactions(self) -> Compactions:
+        """One instance a verify and a compaction of its step."""
+        return Compactions(self.columns("compact"), self.verifies)
+
+    @cached_property
+    def settlements(self) -> Settlements:
+        """One instance a verify: whether its accepted rows are in place before someone reads them."""
+        return Settlements(self.columns, self.pair_match, NextReads(self.columns, self.verifies, self.info))
 
 
 def views(recording: Recording) -> tuple[ProcessView, ...]:

@@ -32,6 +32,8 @@ class ForwardWrites:
     the rows that one request has more than one of there (draft steps) are forwards of their own.
     """
 
+    reads = ("forward", "accept")
+
     def __init__(self, forward: Columns, verifies: VerifyBatch, info: Process) -> None:
         self.columns, self.verifies, self.info = forward, verifies, info
         self._rows = np.flatnonzero(_writing(forward))
@@ -73,7 +75,7 @@ class ForwardWrites:
         run_start = np.maximum.accumulate(np.where(new, np.arange(len(self)), 0))
         turn = np.empty(len(self), dtype=np.int64)
         turn[order] = np.arange(len(self)) - run_start
-        return _numbered(np.vstack([keys[:4], turn]))
+        return numbered(np.vstack([keys[:4], turn]))
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
@@ -131,12 +133,12 @@ def _not_forwarded(forward: Columns, verifies: VerifyBatch) -> Mask:
     verify = forward.texts("mode").equal("target_verify") & (forward.ints("step") != NULL)
     seen = np.stack([forward.ints("step")[verify], forward.ints("row")[verify]])
     wanted = np.stack([verifies.step, verifies.row])
-    number = _numbered(np.hstack([seen, wanted]))
+    number = numbered(np.hstack([seen, wanted]))
     repeated = np.isin(number[seen.shape[1] :], number[: seen.shape[1]])
     return verifies.ragged("out_cache_loc").present & ~verifies.padding & ~repeated
 
 
-def _numbered(keys: Int64s) -> Int64s:
+def numbered(keys: Int64s) -> Int64s:
     """One number for each distinct column of `keys`."""
     if not keys.shape[1]:
         return np.empty(0, dtype=np.int64)

@@ -1,0 +1,62 @@
+"""Compactions of predictions and hidden rows, and the blocks of each verify in them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.replay.batches import verifies_of_steps
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.places import Place, place_at
+from speckv_debug.replay.ragged import NULL, Int64s, spread, starts
+from speckv_debug.replay.verifies import VerifyBatch
+
+
+class Compactions:
+    """One instance a verify and a compaction of its step.
+
+    `after` keeps the blocks of `before`, or is gathered to blocks as wide as accept_index (NGRAM's
+    `predict[accept_index]`).
+    """
+
+    def __init__(self, compact: Columns, verifies: VerifyBatch) -> None:
+        self.columns, self.verifies = compact, verifies
+        self.before, self.after = compact.lists("before"), compact.lists("after")
+        self.verify, self.event, self._counts = verifies_of_steps(
+            verifies, compact.ints("seq"), compact.ints("step")
+        )
+
+    def __len__(self) -> int:
+        return len(self.verify)
+
+    def place(self, index: int) -> Place:
+        """The verify's place, at the `seq` of the compaction."""
+        seq = int(self.columns.ints("seq")[self.event[index]])
+        return place_at(self.verifies.place(int(self.verify[index])), seq)
+
+    def kind(self, index: int) -> str:
+        """The tensor."""
+        return self.columns.texts("tensor")[int(self.event[index])] or ""
+
+    @cached_property
+    def after_start(self) -> Int64s:
+        """Where each instance's block begins in `after`."""
+        block = self.verifies.block_start[self.verify]
+        same = (self.after.lengths == self.before.lengths)[self.event]
+        width = self.verifies.ragged("accept_index").lengths[self.verify]
+        ends = starts(width)
+        first = np.repeat(starts(self._counts)[:-1], self._counts)
+        return np.where(same, block, ends[:-1] - ends[first])
+
+    def due_and_found(self) -> tuple[Int64s, Int64s, Int64s]:
+        """(instance, due, found) for each accepted row; NULL where a list does not reach so far."""
+        path = self.verifies.path
+        counts = path.lengths[self.verify]
+        owners, k = np.repeat(np.arange(len(self), dtype=np.int64), counts), spread(counts)
+        local = path.values[np.repeat(path.offsets[:-1][self.verify], counts) + k]
+        block = self.verifies.block_start[self.verify][owners]
+        due = self.before.at(self.event[owners], np.where(block == NULL, -1, block + local))
+        start = self.after_start[owners]
+        found = self.after.at(self.event[owners], np.where(start == NULL, -1, start + k))
+        return owners, due, found

@@ -1,0 +1,83 @@
+"""Mover calls as sequential copies: where a pair reads a slot that an earlier pair has overwritten."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.replay.moves import MoveCalls, Relocations
+from speckv_debug.replay.places import Place
+from speckv_debug.replay.ragged import Int64s, Mask
+
+
+class MoveLaunches:
+    """One instance a mover call, of whatever caller."""
+
+    def __init__(self, moves: MoveCalls, relocations: Relocations) -> None:
+        self.moves, self.relocations = moves, relocations
+
+    def __len__(self) -> int:
+        return len(self.moves)
+
+    def place(self, index: int) -> Place:
+        """The call's place, with the request whose verify owns the first slot in danger."""
+        place, slot = self.moves.place(index), self.first_slot(index)
+        loc = self.relocations.verifies.ragged("out_cache_loc")
+        for verify in self.relocations.verify[self.relocations.call == index].tolist():
+            if slot in loc[verify]:
+                who = self.relocations.verifies.place(verify)
+                return Place(
+                    seq=place.seq,
+                    step=who.step,
+                    request=who.request,
+                    row=who.row,
+                    epoch=who.epoch,
+                    pool=place.pool,
+                )
+        return place
+
+    def first_slot(self, index: int) -> int:
+        """The first slot that is read too late, -1 if there is none."""
+        moves = self.moves
+        start, end = int(moves.src.offsets[index]), int(moves.src.offsets[index + 1])
+        hit = np.flatnonzero(self.late_reads[start:end])
+        return int(moves.src.values[start + int(hit[0])]) if len(hit) else -1
+
+    @cached_property
+    def late_reads(self) -> Mask:
+        """Pairs, parallel to `src.values`, whose source an earlier pair of the call has overwritten.
+
+        A pair of one slot with itself overwrites nothing; slot 0 is the dummy and holds nothing. Where fingerprints
+        show that the target has got what its source held before, the mover gathered first.
+        """
+        moves = self.moves
+        src, tgt, call, k = moves.src.values, moves.tgt_of_src, moves.src.owners, moves.src.within
+        writes = np.flatnonzero((src != tgt) & (tgt > 0))
+        order = np.lexsort((k[writes], tgt[writes], call[writes]))
+        writes = writes[order]
+        found = _first_with(call[writes], tgt[writes], call, src)
+        overwritten = found >= 0
+        late = overwritten & (k > k[writes[np.where(overwritten, found, 0)]]) if len(writes) else overwritten
+        return late & ~self._arrived
+
+    @property
+    def _arrived(self) -> Mask:
+        moves = self.moves
+        before = moves.columns.lists("src_before").at(moves.src.owners, moves.src.within)
+        after = moves.columns.lists("tgt_after").at(moves.src.owners, moves.src.within)
+        taken = (moves.columns.lists("src_before").present & moves.columns.lists("tgt_after").present)[
+            moves.src.owners
+        ]
+        return taken & (before == after)
+
+
+def _first_with(call: Int64s, slot: Int64s, calls: Int64s, slots: Int64s) -> Int64s:
+    """For each (calls, slots) the first index of that pair in (call, slot), which is sorted; -1 if it is not there."""
+    if not len(call):
+        return np.full(len(calls), -1, dtype=np.int64)
+    both = np.unique(np.concatenate((slot, slots)), return_inverse=True)[1]
+    known, wanted = call * (len(both) + 1) + both[: len(slot)], calls * (len(both) + 1) + both[len(slot) :]
+    at = np.searchsorted(known, wanted)
+    inside = at < len(known)
+    return np.where(inside & (known[np.minimum(at, len(known) - 1)] == wanted), at, -1)
