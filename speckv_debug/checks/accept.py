@@ -135,7 +135,7 @@ def accept_chain(batch: VerifyBatch) -> Judgement:
     owners, row = path.owners, path.values
     following = np.append(row[1:], -1)
     inner = path.within < path.lengths[owners] - 1
-    chain, simulated = batch.of("layout", "chain"), batch.of("sampling", "simulated")
+    chain, simulated = batch.of("layout", "chain"), batch.simulated
     unlinked = ~batch.parents.present & ~chain
     step = np.where(chain[owners], row + 1 != following, batch.parents.at(owners, following) != row)
     broken = inner & step & ~(unlinked | (simulated & ~chain))[owners]
@@ -211,7 +211,7 @@ def accept_shift(batch: VerifyBatch) -> Judgement:
     shifted = ~last & (out != following) & (out != NULL) & (following != NULL) & (not batch.tokens_rewritten)
     bonus = batch.bonus_token[owners]
     broken = shifted | (last & (out != bonus) & (out != NULL) & (bonus != NULL))
-    simulated = batch.of("sampling", "simulated")
+    simulated = batch.simulated
     failed = any_per_list(broken, owners, len(batch)) & ~simulated & ~batch.padding
     excused = batch.padding | simulated
     reasons = {

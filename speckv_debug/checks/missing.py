@@ -31,7 +31,12 @@ class Loss:
 
 
 def losses(view: ProcessView) -> tuple[Loss, ...]:
-    """Damaged files, holes between recorded events, rows that the recorder dropped, an end that was not reached."""
+    """Damaged files, holes between recorded events, rows that the recorder dropped, an end that was not reached.
+
+    All tables are read first: damage inside a file shows only then.
+    """
+    for table in view.process.present:
+        view.columns(table)
     damaged = tuple(_damaged(view))
     return (*damaged, *_holes(view, damaged), *_drops(view))
 

@@ -14,7 +14,7 @@ from speckv_debug.checks.folding import Fold, folded, with_causes
 from speckv_debug.checks.missing import Loss, absent, dropped_rows, losses, lost
 from speckv_debug.checks.rule import Details, Indices, Judgement, Rule, Scope
 from speckv_debug.errors import UsageError
-from speckv_debug.model.finding import CheckResult, Finding, Unknown
+from speckv_debug.model.finding import CheckResult, Finding, Law, Unknown
 from speckv_debug.replay.view import ProcessView, Recording, views
 
 OnError = Callable[[str, Exception], None]
@@ -55,6 +55,7 @@ def check(
         findings=tuple(outcome.findings),
         unknown=tuple(Unknown(rule=rule, why=why, instances=n) for (rule, why), n in outcome.unknown.items()),
         checked=dict(outcome.checked),
+        laws={r.id: Law(rule=r.id, severity=r.severity, law=r.law, look_at=r.look_at) for r in rules},
     )
 
 

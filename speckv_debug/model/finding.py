@@ -75,12 +75,26 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Law:
+    """What people read about a rule: its law in one sentence, and the engine function to look at (or empty)."""
+
+    rule: str
+    severity: Severity
+    law: str
+    look_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """The outcome of all rules on one recording; findings sorted by process and `first_seq`."""
+    """The outcome of all rules on one recording; findings sorted by process and `first_seq`.
+
+    `laws` are those of the rules that ran, by id, so that a viewer can quote them.
+    """
 
     findings: tuple[Finding, ...] = ()
     unknown: tuple[Unknown, ...] = ()
     checked: dict[str, int] = field(default_factory=dict)
+    laws: dict[str, Law] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Literal["clean", "findings", "unknown"]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.places import Place
-from speckv_debug.replay.ragged import Int64s, Mask
+from speckv_debug.replay.ragged import Int64s, Mask, mask
 
 
 class MoveLaunches:
@@ -69,7 +69,7 @@ class MoveLaunches:
         taken = (moves.columns.lists("src_before").present & moves.columns.lists("tgt_after").present)[
             moves.src.owners
         ]
-        return taken & (before == after)
+        return mask(taken & (before == after))
 
 
 def _first_with(call: Int64s, slot: Int64s, calls: Int64s, slots: Int64s) -> Int64s:

@@ -10,7 +10,7 @@ from speckv_debug.model.process import Process
 from speckv_debug.replay.batches import verifies_of_steps
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_at, place_of
-from speckv_debug.replay.ragged import Int64s, Mask, starts
+from speckv_debug.replay.ragged import Int64s, Mask, mask, starts
 from speckv_debug.replay.verifies import VerifyBatch
 
 
@@ -52,7 +52,7 @@ class MoveCalls:
     @cached_property
     def padding(self) -> Mask:
         """Which pairs, parallel to `src.values`, are the (0, 0) padding of fixed-size lists."""
-        return (self.src.values == 0) & (self.tgt_of_src == 0)
+        return mask((self.src.values == 0) & (self.tgt_of_src == 0))
 
     def pairs(self, index: int) -> list[tuple[int, int]]:
         """(src, tgt) of one call, padding left out, in its order."""

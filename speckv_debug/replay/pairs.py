@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.replay.moves import Relocations
 from speckv_debug.replay.places import Place
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, spread
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask, spread
 from speckv_debug.replay.verifies import VerifyBatch
 
 
@@ -32,7 +32,7 @@ class DuePairs:
     def moving(self) -> Mask:
         """Pairs whose row is not the k-th of its block and not in place; those with an unknown end are left out."""
         known = (self.source != NULL) & (self.target != NULL)
-        return known & (self.source != self.target) & (self.row != self.k)
+        return mask(known & (self.source != self.target) & (self.row != self.k))
 
 
 class PairMatch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,11 @@ Mask = npt.NDArray[np.bool_]
 
 NULL = int(np.iinfo(np.int64).min)
 """What stands for an absent value in an integer column; no slot, position, token or length is that small."""
+
+
+def mask(condition: Any) -> Mask:
+    """A condition over whole columns as bool[n]."""
+    return np.asarray(condition, dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

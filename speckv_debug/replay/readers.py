@@ -11,7 +11,7 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ragged import NULL, Int64s, Mask
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import numbered
 
@@ -70,7 +70,7 @@ class NextReads:
         pool = forward.texts("pool")
         drafts = [p.name for p in self._info.pools if p.kind == "draft"] + ["draft"]
         mode = forward.texts("mode").equal("extend", "decode", "target_verify")
-        return mode & ~pool.equal(*drafts) & (forward.flags("padded") != 1)
+        return mask(mode & ~pool.equal(*drafts) & (forward.flags("padded") != 1))
 
     def first(self, verify: int) -> int:
         """`seq` of the first reader of one verify, END if there is none."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask
 from speckv_debug.replay.unions import EventUnion
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import by_pool, reserved
@@ -116,7 +116,7 @@ class RowReaches(EventUnion):
 
 def padding_rows(forward: Columns) -> Mask:
     """Rows of `forward` that stand for no request: padded or idle ones."""
-    return forward.texts("mode").equal("idle") | (forward.flags("padded") == 1)
+    return mask(forward.texts("mode").equal("idle") | (forward.flags("padded") == 1))
 
 
 def _named(table: str, columns: Columns) -> Mask:

@@ -9,7 +9,7 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.places import Place, place_of
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, joined, spread, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, joined, mask, spread, starts
 from speckv_debug.replay.trees import parents_of
 
 
@@ -58,11 +58,17 @@ class VerifyBatch:
     @cached_property
     def padding(self) -> Mask:
         """Rows that pad the batch: no request, and the reserved request row 0."""
-        return ~self.request.known & (self.row == 0)
+        return mask(~self.request.known & (self.row == 0))
 
     def of(self, column: str, *texts: str) -> Mask:
         """Where a text column is one of `texts`."""
         return self.columns.texts(column).equal(*texts)
+
+    @cached_property
+    def simulated(self) -> Mask:
+        """Verifies whose accept length was set by the engine's simulation."""
+        by_default = self.info.settings.get("simulate_acc_len") is not None
+        return self.of("sampling", "simulated") | (~self.columns.texts("sampling").known & by_default)
 
     @property
     def local_rows(self) -> bool:
@@ -100,7 +106,7 @@ class VerifyBatch:
         local = index.values - self.origin[index.owners]
         outside = (local < 0) | (local >= self.width[index.owners])
         wrong = any_per_list(outside & (index.within < n[index.owners]), index.owners, len(self))
-        return (whole & ~wrong) | (inside & self.lengths_only)
+        return mask((whole & ~wrong) | (inside & self.lengths_only))
 
     @cached_property
     def path(self) -> Ragged:

@@ -10,7 +10,7 @@ import numpy as np
 from speckv_debug.model.process import Pool, Process
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.places import Place, place_of
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined, mask
 from speckv_debug.replay.verifies import VerifyBatch
 
 
@@ -125,7 +125,7 @@ class ForwardWrites:
 
 def _writing(forward: Columns) -> Mask:
     idle = forward.texts("mode").equal("idle") | (forward.flags("padded") == 1)
-    return forward.lists("slots").present & ~idle
+    return mask(forward.lists("slots").present & ~idle)
 
 
 def _not_forwarded(forward: Columns, verifies: VerifyBatch) -> Mask:

@@ -1,0 +1,85 @@
+"""Judge a recording by the laws of KV-cache management under speculative decoding.
+
+Exit code 0: nothing found; 1: an error or a warning; 2: wrong usage or no recording; 3: nothing could be judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from speckv_debug.cli.opening import open_recording
+from speckv_debug.errors import UsageError
+from speckv_debug.exit_codes import ExitCode
+from speckv_debug.model.finding import CheckResult
+from speckv_debug.model.text import printable
+
+EXAMPLES = """examples:
+  speckv-debug check run.speckv
+  speckv-debug check run.speckv --format json --rule MOV-PAIR --rule MOV-MISSING | jq .verdict"""
+
+VERDICTS = {"clean": ExitCode.CLEAN, "findings": ExitCode.FINDINGS, "unknown": ExitCode.NOTHING_TO_JUDGE}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("recording", type=Path, metavar="RECORDING", help="recording to judge")
+    parser.add_argument(
+        "--format", choices=["text", "json"], default="text", help="form of the output [text]"
+    )
+    add = parser.add_argument
+    add("--rule", action="append", default=[], metavar="ID", help="run this rule only; may be repeated [all]")
+    add("--ignore", action="append", default=[], metavar="ID", help="leave this rule out; may be repeated")
+    add(
+        "--replay",
+        choices=["off", "on", "only"],
+        help="recompute with the bundled kernels; not in this version [off]",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Open, judge, print."""
+    from speckv_debug.checks.run import check, select
+
+    if args.replay in ("on", "only"):
+        raise UsageError("this version has no replay yet", "Leave --replay out, or say --replay off.")
+    select(args.rule, args.ignore)
+    recording = open_recording(args.recording)
+    on_error = _show_traceback if args.verbose else _say_nothing
+    result = check(recording, only=args.rule, ignore=args.ignore, on_error=on_error)
+    if args.format == "json":
+        from speckv_debug.viewers.terminal import json
+
+        json.render(result, sys.stdout)
+    else:
+        from speckv_debug.viewers.terminal import text
+
+        text.render(result, recording, sys.stdout, verbose=args.verbose, color=_wants_color())
+    _say_next(args.recording, result)
+    return VERDICTS[result.verdict]
+
+
+def _wants_color() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _say_next(path: Path, result: CheckResult) -> None:
+    first = next((f.step for f in result.findings if f.step is not None and f.cause is None), None)
+    at = "" if first is None else f" --at {first}"
+    command = "info" if result.verdict == "unknown" else "inspect"
+    print(
+        f"next: speckv-debug {command} {printable(str(path))}{at if command == 'inspect' else ''}",
+        file=sys.stderr,
+    )
+
+
+def _show_traceback(rule: str, error: Exception) -> None:
+    print(f"speckv-debug: {rule} raised", file=sys.stderr)
+    traceback.print_exception(error)
+
+
+def _say_nothing(rule: str, error: Exception) -> None:
+    """Without --verbose the reason stands among the unknowns."""

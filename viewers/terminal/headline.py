@@ -1,0 +1,66 @@
+"""One line about what was recorded: engine, algorithm, page size, ranks, how many steps and requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from speckv_debug.model.process import Process
+from speckv_debug.recording.reader import ProcessRecording, Recording
+
+
+def headline(recording: Recording) -> str:
+    """Such as `run.speckv   sglang 0.5.23 · EAGLE topk 2 · page 128 · tp0 · 1,204 steps · 41 requests`."""
+    infos = [process.info for process in recording.processes]
+    parts = [*_once(_engine(i) for i in infos), *_once(_algorithm(i.settings) for i in infos)]
+    parts += [*_once(_page(i) for i in infos), _ranks(infos), *counts(recording)]
+    return f"{recording.path.name}   {' · '.join(part for part in parts if part)}"
+
+
+def counts(recording: Recording) -> tuple[str, str]:
+    """`1,204 steps` and `41 requests`."""
+    steps = set().union(*(_distinct(process, "step") for process in recording.processes))
+    requests = set().union(*(_distinct(process, "request") for process in recording.processes))
+    return number(len(steps), "step"), number(len(requests), "request")
+
+
+def number(count: int, noun: str) -> str:
+    """`1 step`, `1,204 steps`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _distinct(process: ProcessRecording, column: str) -> set[Any]:
+    found: set[Any] = set()
+    for name in process.present:
+        table = process.table(name)
+        if column in table.column_names:
+            found.update(table.column(column).drop_null().unique().to_pylist())
+    return found
+
+
+def _once(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
+
+
+def _engine(info: Process) -> str:
+    return f"{info.engine or 'unknown engine'} {info.engine_version or ''}".strip()
+
+
+def _algorithm(settings: Mapping[str, Any]) -> str:
+    name, topk = settings.get("algorithm"), settings.get("topk")
+    return f"{name}{'' if topk is None else f' topk {topk}'}" if name else ""
+
+
+def _page(info: Process) -> str:
+    pool = info.pool("full")
+    return f"page {pool.page_size}" if pool is not None and pool.page_size is not None else ""
+
+
+def _ranks(infos: list[Process]) -> str:
+    if len(infos) > 4:
+        return f"{len(infos)} processes"
+    return " ".join(f"tp{info.rank.tp or 0}" if _plain(info) else info.label for info in infos)
+
+
+def _plain(info: Process) -> bool:
+    return not info.rank.pp and not info.rank.dp

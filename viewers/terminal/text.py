@@ -1,0 +1,135 @@
+"""What `check` found, for people: root causes first, consequences folded under them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import TextIO
+
+from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity
+from speckv_debug.model.text import printable
+from speckv_debug.recording.reader import Recording
+from speckv_debug.viewers.terminal.causes import consequences, roots_of
+from speckv_debug.viewers.terminal.headline import counts, headline, number
+from speckv_debug.viewers.terminal.paint import Paint
+from speckv_debug.viewers.terminal.table import table_lines
+
+WIDTH = 110
+SHOWN_ROOTS = 10
+SHOWN_UNKNOWN = 4
+MARKS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "I"}
+
+
+def render(
+    result: CheckResult, recording: Recording, out: TextIO, *, verbose: bool = False, color: bool = False
+) -> None:
+    """Write the findings, what could be judged, and why the rest could not.
+
+    Args:
+        result: What the rules said.
+        recording: The recording that they judged.
+        out: Where to write.
+        verbose: Show every root cause and every reason.
+        color: Whether `out` understands colours; they repeat what the text says.
+    """
+    paint = Paint(color)
+    lines = (
+        _quiet(result, recording, paint)
+        if result.verdict == "clean"
+        else _loud(result, recording, paint, verbose)
+    )
+    notes = [] if result.verdict != "clean" else _blocks(result, paint, verbose)
+    unknown = [*_unknown_lines(result)] if verbose else []
+    out.write("".join(f"{line}\n" for line in (*lines, *notes, *unknown)))
+
+
+def _quiet(result: CheckResult, recording: Recording, paint: Paint) -> Iterator[str]:
+    judged, rules = sum(result.checked.values()), sum(1 for n in result.checked.values() if n)
+    steps, _ = counts(recording)
+    left = len({u.rule for u in result.unknown})
+    tail = f" · unknown: {number(left, 'rule')} (--verbose)" if left else ""
+    said = f"{steps}, {number(judged, 'instance')} of {number(rules, 'rule')}, nothing found{tail}"
+    yield f"{paint.good('✓')} {printable(recording.path.name)}  {said}"
+
+
+def _loud(result: CheckResult, recording: Recording, paint: Paint, verbose: bool) -> Iterator[str]:
+    mark = paint.bad("✗") if result.verdict == "findings" else paint.doubt("?")
+    yield f"{mark} {printable(headline(recording))}"
+    yield _verdict_line(result)
+    yield from _blocks(result, paint, verbose)
+    yield ""
+    yield _judged(result)
+
+
+def _verdict_line(result: CheckResult) -> str:
+    if result.verdict == "unknown":
+        return "nothing could be judged"
+    roots = roots_of(result.findings)
+    rest = len(result.findings) - len(roots)
+    first = min((f.step for f in result.findings if f.step is not None), default=None)
+    since = "" if first is None else f", since step {first}"
+    follow = f", {number(rest, 'consequence')}" if rest else ""
+    return f"{number(len(roots), 'root cause')}{follow}{since}"
+
+
+def _blocks(result: CheckResult, paint: Paint, verbose: bool) -> Iterator[str]:
+    roots = roots_of(result.findings)
+    shown = roots if verbose else roots[:SHOWN_ROOTS]
+    for root in shown:
+        yield ""
+        yield from _block(root, result, paint)
+    if (more := len(roots) - len(shown)) > 0:
+        yield ""
+        yield f"and {number(more, 'more root cause')} (--verbose shows all)"
+
+
+def _block(root: Finding, result: CheckResult, paint: Paint) -> Iterator[str]:
+    law = result.laws.get(root.rule)
+    yield f"{paint.severity(MARKS[root.severity], root.severity)}  {paint.strong(root.rule)}{printable(_where(root))}"
+    yield from _field("found", root.message)
+    if law is not None:
+        yield from _field("law", law.law)
+    yield from _field("due", root.expected)
+    yield from _field("engine", root.actual)
+    for evidence in root.evidence:
+        yield from _evidence(evidence, paint)
+    if law is not None and law.look_at:
+        yield from _field("look at", law.look_at)
+    if root.repeats:
+        yield from _field("again", f"{number(root.repeats, 'more instance')} of the same")
+    if then := consequences(root, result.findings):
+        yield from _field("then", then)
+
+
+def _where(finding: Finding) -> str:
+    facts = [("step", finding.step), ("request", finding.request)]
+    facts += [] if finding.request is not None else [("row", finding.row)]
+    facts += [("seq", finding.first_seq)] if finding.step is None else []
+    return "".join(f" · {name} {value}" for name, value in facts if value is not None)
+
+
+def _field(name: str, value: str | None) -> Iterator[str]:
+    if value:
+        lines = textwrap.wrap(printable(value), WIDTH - 12, break_on_hyphens=False) or [""]
+        yield f"   {name:<9}{lines[0]}"
+        yield from (f"{'':12}{line}" for line in lines[1:])
+
+
+def _evidence(evidence: Evidence, paint: Paint) -> Iterator[str]:
+    for index, line in enumerate(table_lines(evidence)):
+        yield f"{'':12}{paint.dim(line) if index == 0 else line}"
+
+
+def _judged(result: CheckResult) -> str:
+    judged, missed = sum(result.checked.values()), sum(u.instances for u in result.unknown)
+    share = f"judged {100 * result.judged_share:.1f} % of {number(judged + missed, 'instance')}"
+    why = [f"{u.rule} ({printable(u.why)})" for u in result.unknown]
+    if not why:
+        return share
+    more = f" and {len(why) - SHOWN_UNKNOWN} more (--verbose)" if len(why) > SHOWN_UNKNOWN else ""
+    return f"{share} · unknown: {', '.join(why[:SHOWN_UNKNOWN])}{more}"
+
+
+def _unknown_lines(result: CheckResult) -> Iterator[str]:
+    for unknown in result.unknown:
+        yield f"   unknown  {unknown.rule}: {number(unknown.instances, 'instance')}, {printable(unknown.why)}"
