@@ -1,0 +1,100 @@
+"""What a run of the reference engine is made of; standard library only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from speckv_debug.kernels import reserve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelShape:
+    """Size of the transformer; weights are float64 so that batching never flips an argmax."""
+
+    layers: int = 2
+    hidden: int = 32
+    heads: int = 2
+    vocab: int = 64
+
+    @property
+    def head_dim(self) -> int:
+        """Numbers a head has in a key or a value."""
+        return self.hidden // self.heads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """Settings of one run, named as the engine's own.
+
+    Attributes:
+        seed: Of the weights, the draft's noise and the sampling coins.
+        draft_noise: Relative error of the draft model's weights against the target's.
+        topk: Branches of the draft tree; 1 is a chain.
+        num_steps: Depth of the draft tree.
+        num_draft_tokens: `w`, verify rows a request, root included.
+        page_size: Slots a page, of the allocator that serves both pools.
+        slots: Slots that can be allocated; a multiple of the page size.
+        max_running: Requests that decode together, and request rows.
+        context_len: Longest prompt plus output.
+        max_prefill_tokens: Prompt tokens a prefill batch; a longer prompt is cut into chunks.
+        sampling: `rejection` needs topk 1.
+        temperature: Of rejection sampling.
+        overlap: Results are processed one step after their launch.
+        captured: Verify batches are padded to a captured size and use static address buffers.
+        row_headroom: Columns of `req_to_token` beyond `context_len`; None for what a reserve may need.
+    """
+
+    seed: int = 0
+    draft_noise: float = 0.06
+    topk: int = 2
+    num_steps: int = 3
+    num_draft_tokens: int = 6
+    page_size: int = 1
+    slots: int = 256
+    max_running: int = 4
+    context_len: int = 96
+    max_prefill_tokens: int = 24
+    sampling: Literal["greedy", "rejection"] = "greedy"
+    temperature: float = 0.8
+    overlap: bool = False
+    captured: bool = True
+    row_headroom: int | None = None
+    shape: ModelShape = ModelShape()
+
+    def __post_init__(self) -> None:
+        """Refuse what the engine can't do."""
+        if self.slots % self.page_size:
+            raise ValueError(f"slots ({self.slots}) must be a multiple of page_size ({self.page_size})")
+        if self.topk == 1 and self.num_draft_tokens != self.num_steps + 1:
+            raise ValueError("a chain (topk 1) has num_steps + 1 draft tokens")
+        if not self.num_steps < self.num_draft_tokens <= 1 + self.candidates:
+            raise ValueError(f"num_draft_tokens must lie in ({self.num_steps}, {1 + self.candidates}]")
+        if self.sampling == "rejection" and self.topk != 1:
+            raise ValueError("rejection sampling needs topk 1")
+
+    @property
+    def candidates(self) -> int:
+        """Draft tokens that a tree is chosen from."""
+        return self.topk + (self.num_steps - 1) * self.topk**2
+
+    @property
+    def accept_width(self) -> int:
+        """`W`, the width of accept_index."""
+        return self.num_steps + 1
+
+    @property
+    def reserve(self) -> int:
+        """Positions kept beyond the committed length at each decode preparation."""
+        return reserve.decode_reserve(
+            topk=self.topk,
+            num_steps=self.num_steps,
+            num_draft_tokens=self.num_draft_tokens,
+            page_size=self.page_size,
+        )
+
+    @property
+    def row_width(self) -> int:
+        """Columns of `req_to_token`."""
+        room = self.reserve + self.page_size if self.row_headroom is None else self.row_headroom
+        return self.context_len + room

@@ -1,0 +1,193 @@
+"""The faults that can be switched on; standard library only, so that listing them costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One planted fault.
+
+    Attributes:
+        name: What `--fault` takes.
+        rule: The rule that must find it.
+        sentence: What the engine does wrong.
+        corrupts: Whether output tokens or committed KV come out wrong (as the engine's plain run proves).
+        setup: Settings of `EngineConfig` without which the fault has no occasion.
+    """
+
+    name: str
+    rule: str
+    sentence: str
+    corrupts: bool = False
+    setup: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _wrong(name: str, rule: str, sentence: str, **setup: Any) -> Fault:
+    return Fault(name=name, rule=rule, sentence=sentence, corrupts=True, setup=setup)
+
+
+def _silent(name: str, rule: str, sentence: str, **setup: Any) -> Fault:
+    return Fault(name=name, rule=rule, sentence=sentence, setup=setup)
+
+
+FAULTS: tuple[Fault, ...] = (
+    _silent(
+        "stale-accept-tail",
+        "ACC-COUNT",
+        "accept_index is not refilled with -1, so a row of the round before stands behind the accepted path",
+    ),
+    _wrong(
+        "accept-len-one-too-large",
+        "ACC-COUNT",
+        "accept_len counts a draft that was not accepted",
+    ),
+    _wrong(
+        "accept-index-local",
+        "ACC-BLOCK",
+        "accept_index of a later request lacks the offset of its block and names rows of the first request",
+    ),
+    _wrong(
+        "wrong-sibling-accepted",
+        "ACC-CHAIN",
+        "the last accepted row is replaced by its sibling, whose token the target did not choose",
+    ),
+    _wrong(
+        "bonus-wrong-stride",
+        "ACC-SHIFT",
+        "the bonus is read from compacted predictions with the index width as stride, where blocks are wider",
+    ),
+    _wrong(
+        "addresses-frozen-at-capture",
+        "LOC-ROW",
+        "a replayed verify writes to the slots that its static buffer held in the round before",
+    ),
+    _wrong(
+        "verify-slots-duplicated",
+        "LOC-UNIQ",
+        "two rows of one verify window are written to the same slot",
+    ),
+    _wrong(
+        "slot-out-of-range",
+        "LOC-RANGE",
+        "the root row is written to a slot behind the end of the pool",
+    ),
+    _wrong(
+        "padded-row-writes-live-slots",
+        "LOC-PAD",
+        "the padding of a captured batch keeps the addresses of a larger batch and overwrites live KV",
+    ),
+    _wrong(
+        "row-too-narrow",
+        "LOC-WIDTH",
+        "rows of req_to_token have no room for the reserve: a long request's row runs into its neighbour",
+        context_len=44,
+        row_headroom=4,
+    ),
+    _wrong(
+        "move-direction-swapped",
+        "MOV-PAIR",
+        "source and target of the mover change places: the accepted row is overwritten by a rejected one",
+    ),
+    _wrong(
+        "move-source-shifted",
+        "MOV-PAIR",
+        "the last accepted row of a request is copied from the row next to it",
+    ),
+    _wrong(
+        "move-target-one-late",
+        "MOV-PAIR",
+        "the last accepted row of a request is copied one position too far",
+    ),
+    _wrong(
+        "move-one-row-short",
+        "MOV-PAIR",
+        "the mover gets one pair less than a request accepted rows",
+    ),
+    _wrong(
+        "move-missing",
+        "MOV-MISSING",
+        "accepted rows that are no prefix of the window are not moved before the next round reads them",
+    ),
+    _wrong(
+        "move-descending-in-place",
+        "MOV-HAZARD",
+        "pairs are copied one by one from the last to the first, so a target is overwritten before it is read",
+    ),
+    _silent(
+        "hidden-not-compacted",
+        "MOV-COMPACT",
+        "KV and predictions are brought to the front, the hidden states stay in tree order",
+    ),
+    _wrong(
+        "predict-left-in-tree-order",
+        "MOV-COMPACT",
+        "KV and hidden states are brought to the front, the predictions stay in tree order",
+    ),
+    _wrong(
+        "seq-len-without-bonus",
+        "LEN-SEQ",
+        "the device's sequence length grows by the accepted drafts, one less than the accepted rows",
+    ),
+    _wrong(
+        "growth-skipped",
+        "LEN-ORDER",
+        "a request is passed over whenever room is made, until it commits more than it has allocated",
+    ),
+    _silent(
+        "commit-one-short",
+        "LEN-COMMIT",
+        "the host commits one position less than the request accepted rows",
+    ),
+    _silent(
+        "late-commit",
+        "LEN-STALE",
+        "the result that was in flight when a request ended is committed to its closed row",
+        overlap=True,
+    ),
+    _silent(
+        "reserve-wrong-page-size",
+        "LEN-ALLOC",
+        "the allocated length is rounded up to half of the allocator's page",
+        page_size=8,
+        slots=320,
+    ),
+    _wrong(
+        "tail-freed-twice",
+        "OWN-DFREE",
+        "the reserve behind a finished request is freed again, so its slots are handed out twice",
+        page_size=1,
+        slots=160,
+    ),
+    _wrong(
+        "locked-node-evicted",
+        "OWN-UAF",
+        "eviction takes a tree node that a running request still reads",
+        slots=120,
+    ),
+    _wrong(
+        "slot-of-another-request",
+        "OWN-ALIAS",
+        "a request's row gets a slot of another request instead of its own",
+    ),
+    _silent(
+        "tail-leaked",
+        "OWN-LEAK",
+        "the reserve behind a finished request is not freed",
+    ),
+    _silent(
+        "tail-freed-inside-a-page",
+        "OWN-PAGESAFE",
+        "a session's trim frees from the text's end on, not from the next page on",
+        page_size=8,
+        slots=320,
+    ),
+)
+
+
+def fault_named(name: str) -> Fault | None:
+    """The fault of that name, or None."""
+    return next((fault for fault in FAULTS if fault.name == name), None)

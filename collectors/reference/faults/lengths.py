@@ -1,0 +1,113 @@
+"""Faults in the lengths that host and device keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from speckv_debug.collectors.reference.batch import Result, Round
+from speckv_debug.collectors.reference.engine import Engine
+from speckv_debug.collectors.reference.faults.shot import Shot, wrap
+from speckv_debug.collectors.reference.request import Request
+from speckv_debug.collectors.reference.verifier import Accepted
+from speckv_debug.kernels.reserve import grown_length, grown_length_unaligned
+
+
+def seq_len_without_bonus(engine: Engine, shot: Shot) -> None:
+    """`new_seq_len = seq_len + num_correct_drafts`."""
+
+    def around(advance: Callable[[Round, Accepted], Tensor]) -> Callable[[Round, Accepted], Tensor]:
+        def faulty(round_: Round, accepted: Accepted) -> Tensor:
+            lengths = advance(round_, accepted)
+            for i, n in enumerate(accepted.lens.tolist()):
+                if n > 1 and shot.due(engine.observer.step, round_.requests[i].id):
+                    lengths[i] -= 1
+            return lengths
+
+        return faulty
+
+    wrap(engine.verifier, "advance", around)
+
+
+def growth_skipped(engine: Engine, shot: Shot) -> None:
+    """One request is always taken to have room enough; report when it has committed too much."""
+    victims: list[Request] = []
+    shot.occasion = 1
+
+    def around_target(target_length: Callable[[Request], int]) -> Callable[[Request], int]:
+        def faulty(request: Request) -> int:
+            if not victims and len(engine.running) > 1 and request.max_new_tokens > 16:
+                victims.append(request)
+            return request.allocated if request in victims else target_length(request)
+
+        return faulty
+
+    def around_commit(commit: Callable[..., None]) -> Callable[..., None]:
+        def watching(request: Request, count: int, step: int) -> None:
+            if request.committed + count > request.allocated:
+                shot.due(step, request.id)
+            commit(request, count, step)
+
+        return watching
+
+    wrap(engine.growing, "target_length", around_target)
+    wrap(engine.results, "commit", around_commit)
+
+
+def commit_one_short(engine: Engine, shot: Shot) -> None:
+    """`committed += n - 1`."""
+
+    def around(commit: Callable[..., None]) -> Callable[..., None]:
+        def faulty(request: Request, count: int, step: int) -> None:
+            short = count > 1 and shot.due(step, request.id)
+            commit(request, count - 1 if short else count, step)
+
+        return faulty
+
+    wrap(engine.results, "commit", around)
+
+
+def late_commit(engine: Engine, shot: Shot) -> None:
+    """A result that comes after its request's end is committed all the same."""
+
+    def around(process: Callable[[Result], None]) -> Callable[[Result], None]:
+        def faulty(result: Result) -> None:
+            for request, count in zip(result.batch.requests, result.accept_lens, strict=False):
+                if request.ended and not request.session and shot.due(result.step, request.id):
+                    engine.results.commit(request, count, result.step)
+            process(result)
+
+        return faulty
+
+    wrap(engine.results, "process", around)
+
+
+def reserve_wrong_page_size(engine: Engine, shot: Shot) -> None:
+    """The new allocated length is rounded up to another page size than the allocator's."""
+    config = engine.config
+
+    def around(target_length: Callable[[Request], int]) -> Callable[[Request], int]:
+        def faulty(request: Request) -> int:
+            right, lengths = target_length(request), (request.allocated, request.committed, config.reserve)
+            wrong = grown_length(*lengths, config.page_size // 2)
+            # The target length is asked for several times a step; the victim keeps its wrong one.
+            known = (shot.step, shot.request) == (engine.observer.step, request.id)
+            odd = wrong not in (right, grown_length_unaligned(*lengths))
+            if known or (odd and shot.due(engine.observer.step, request.id)):
+                return wrong
+            return right
+
+        return faulty
+
+    wrap(engine.growing, "target_length", around)
+
+
+PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
+    "seq-len-without-bonus": seq_len_without_bonus,
+    "growth-skipped": growth_skipped,
+    "commit-one-short": commit_one_short,
+    "late-commit": late_commit,
+    "reserve-wrong-page-size": reserve_wrong_page_size,
+}

@@ -1,0 +1,97 @@
+"""Faults in who holds which page, and in what is given back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from speckv_debug.collectors.reference.engine import Engine
+from speckv_debug.collectors.reference.faults.shot import Shot, wrap
+from speckv_debug.collectors.reference.prefix_tree import Node
+from speckv_debug.collectors.reference.request import Request
+
+
+def _spoil_tail(engine: Engine, shot: Shot, *, times: int) -> None:
+    """Free the tail of a finished request that many times."""
+
+    def around(free_tail: Callable[[Request], None]) -> Callable[[Request], None]:
+        def faulty(request: Request) -> None:
+            has_tail = engine.releasing.tail_start(request) < request.allocated
+            spoilt = request.ended == "finish" and has_tail and shot.due(engine.observer.step, request.id)
+            for _ in range(times if spoilt else 1):
+                free_tail(request)
+
+        return faulty
+
+    wrap(engine.releasing, "free_tail", around)
+
+
+def tail_freed_twice(engine: Engine, shot: Shot) -> None:
+    """The reserve is freed by two paths."""
+    _spoil_tail(engine, shot, times=2)
+
+
+def tail_leaked(engine: Engine, shot: Shot) -> None:
+    """The reserve is forgotten."""
+    _spoil_tail(engine, shot, times=0)
+
+
+def locked_node_evicted(engine: Engine, shot: Shot) -> None:
+    """Eviction offers a leaf that is locked."""
+    tree = engine.tree
+
+    def around(leaves: Callable[[], Iterator[Node]]) -> Callable[[], Iterator[Node]]:
+        def faulty() -> Iterator[Node]:
+            reader = next(
+                (r for r in engine.running if r.node and not r.node.children and r.node.parent), None
+            )
+            if reader and reader.node and shot.due(engine.observer.step, reader.id):
+                reader.node.used = -1
+                return iter([reader.node])
+            return leaves()
+
+        return faulty
+
+    wrap(tree, "evictable_leaves", around)
+
+
+def slot_of_another_request(engine: Engine, shot: Shot) -> None:
+    """One entry of a row's growth names a slot of a request that runs beside it."""
+
+    def around(write: Callable[..., None]) -> Callable[..., None]:
+        def faulty(request: Request, start: int, slots: Sequence[int]) -> None:
+            others = [r for r in engine.running if r is not request and r.row and request in engine.running]
+            if start and slots and others and shot.due(engine.observer.step, request.id):
+                theirs = engine.table.slots(others[0], others[0].committed, others[0].committed + 1)
+                slots = [*theirs, *slots[1:]]
+            write(request, start, slots)
+
+        return faulty
+
+    wrap(engine.table, "write", around)
+
+
+def tail_freed_inside_a_page(engine: Engine, shot: Shot) -> None:
+    """The trim of a session starts at the text's end."""
+    shot.occasion = 1
+
+    def around(trim_start: Callable[[int], int]) -> Callable[[int], int]:
+        def faulty(target: int) -> int:
+            inside = target % engine.config.page_size
+            ending = next((r for r in engine.running if r.session and r.ended), None)
+            if inside and ending and shot.due(engine.observer.step, ending.id):
+                return target
+            return trim_start(target)
+
+        return faulty
+
+    wrap(engine.sessions, "trim_start", around)
+
+
+PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
+    "tail-freed-twice": tail_freed_twice,
+    "tail-leaked": tail_leaked,
+    "locked-node-evicted": locked_node_evicted,
+    "slot-of-another-request": slot_of_another_request,
+    "tail-freed-inside-a-page": tail_freed_inside_a_page,
+}

@@ -1,0 +1,39 @@
+"""The one way from the engine to a recording: every component reports what it did to its own state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, Protocol
+
+Lane = Literal["schedule", "forward"]
+
+
+class Emitter(Protocol):
+    """What a recorder offers an engine."""
+
+    def emit(self, table: str, **columns: Any) -> None:
+        """Append one row to `table`."""
+
+
+class Observer:
+    """Stamps each event with the engine's step and, under overlap, with the host lane it came from."""
+
+    def __init__(self, emitter: Emitter | None, *, overlap: bool) -> None:
+        """Report to `emitter`, or to nobody."""
+        self._emit: Callable[..., None] | None = emitter.emit if emitter else None
+        self._lane: Lane | None = "schedule" if overlap else None
+        self.step = 0
+
+    @contextmanager
+    def forward_lane(self) -> Iterator[None]:
+        """Everything reported inside runs on the forward lane."""
+        before = self._lane
+        self._lane = before and "forward"
+        yield
+        self._lane = before
+
+    def emit(self, table: str, *, step: int | None = None, **columns: Any) -> None:
+        """Report one event at the current step, or at `step`."""
+        if self._emit is not None:
+            self._emit(table, step=self.step if step is None else step, lane=self._lane, **columns)

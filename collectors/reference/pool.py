@@ -1,0 +1,87 @@
+"""A pool's memory: keys and values of all layers, addressed by slot, and the mover."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from speckv_debug.collectors.reference.config import ModelShape
+from speckv_debug.collectors.reference.model import DTYPE
+from speckv_debug.collectors.reference.observe import Observer
+from speckv_debug.kernels.move import move_rows
+
+
+class KVPool:
+    """Keys and values `[layers * size + guard, heads, head_dim]`, one layer behind the other.
+
+    No address is checked, as on the device: a slot beyond the pool lands in the next layer.
+    """
+
+    def __init__(self, name: str, size: int, shape: ModelShape, observer: Observer) -> None:
+        """Make room for slots `[0, size)` in each layer."""
+        self.name, self.size, self.layers, self._observer = name, size, shape.layers, observer
+        memory = ((shape.layers + 1) * size, shape.heads, shape.head_dim)
+        self.keys, self.values = torch.zeros(memory, dtype=DTYPE), torch.zeros(memory, dtype=DTYPE)
+        count = shape.layers * 2 * shape.heads * shape.head_dim
+        self._mix = _odd_numbers(count)
+
+    def write(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
+        """Store `[n, heads, head_dim]` at `slots` `[n]` of a layer."""
+        at = slots + layer * self.size
+        self.keys[at] = keys
+        self.values[at] = values
+
+    def read(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values `[..., heads, head_dim]` at `slots` `[...]` of a layer."""
+        at = slots + layer * self.size
+        return self.keys[at], self.values[at]
+
+    def move(
+        self,
+        targets: Tensor,
+        sources: Tensor,
+        *,
+        caller: Literal["accept", "draft_tail"],
+        target_source: Literal["table", "window"],
+        chunk: int = 256,
+    ) -> None:
+        """`KV[targets] <- KV[sources]` in every layer (SGLang `move_kv_cache`)."""
+        before = self.fingerprints(sources)
+        for layer in range(self.layers):
+            at = (targets + layer * self.size, sources + layer * self.size)
+            move_rows(self.keys, *at, chunk=chunk)
+            move_rows(self.values, *at, chunk=chunk)
+        self._observer.emit(
+            "move",
+            pool=self.name,
+            target_source=target_source,
+            src=sources.tolist(),
+            tgt=targets.tolist(),
+            components=["k", "v"],
+            caller=caller,
+            src_before=before,
+            tgt_after=self.fingerprints(targets),
+        )
+
+    def content(self, slots: Tensor) -> Tensor:
+        """Keys and values of all layers at `slots` `[n]`: `[n, layers, 2, heads, head_dim]`."""
+        layers = [torch.stack(self.read(layer, slots), dim=1) for layer in range(self.layers)]
+        return torch.stack(layers, dim=1)
+
+    def fingerprints(self, slots: Tensor) -> list[int]:
+        """One number a slot, over keys and values of all layers."""
+        return fingerprint_rows(self.content(slots).flatten(1), self._mix)
+
+
+def fingerprint_rows(rows: Tensor, mix: Tensor | None = None) -> list[int]:
+    """One 64-bit number for the content of each of `rows` `[n, m]` (float64)."""
+    factors = _odd_numbers(rows.shape[1]) if mix is None else mix
+    result: list[int] = (rows.contiguous().view(torch.int64) * factors).sum(-1).tolist()
+    return result
+
+
+def _odd_numbers(count: int) -> Tensor:
+    draw = torch.Generator().manual_seed(count)
+    return torch.randint(-(2**62), 2**62, (count,), generator=draw) * 2 + 1

@@ -1,0 +1,111 @@
+"""One run of the engine from settings to outcome, with a fault if one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from speckv_debug import __version__
+from speckv_debug.collectors.reference.config import EngineConfig
+from speckv_debug.collectors.reference.engine import SESSION_ROWS, Engine
+from speckv_debug.collectors.reference.faults.catalogue import Fault
+from speckv_debug.collectors.reference.faults.planting import plant
+from speckv_debug.collectors.reference.faults.shot import Shot
+from speckv_debug.collectors.reference.observe import Emitter
+from speckv_debug.collectors.reference.releasing import Witness
+from speckv_debug.collectors.reference.request import Request
+from speckv_debug.collectors.reference.workload import Job
+
+TABLES = (
+    "accept",
+    "move",
+    "compact",
+    "forward",
+    "alloc",
+    "free",
+    "free_group",
+    "table_write",
+    "row_alloc",
+    "row_free",
+    "lengths",
+    "reserve",
+    "cache",
+    "release",
+    "pool_stat",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run left behind.
+
+    Attributes:
+        requests: By id, in order of arrival.
+        engine: With its pools and tables as the run left them.
+        shot: When the planted fault first did wrong; None without a fault.
+    """
+
+    requests: Mapping[str, Request]
+    engine: Engine
+    shot: Shot | None
+
+
+def run(
+    config: EngineConfig,
+    jobs: Iterable[Job],
+    emitter: Emitter | None = None,
+    *,
+    fault: Fault | None = None,
+    witness: Witness | None = None,
+) -> Outcome:
+    """Serve `jobs`; a fault's own settings are the caller's to put into `config` (`Fault.setup`)."""
+    engine = Engine(config, emitter)
+    engine.releasing.witness = witness
+    shot = plant(engine, fault) if fault else None
+    return Outcome(requests=engine.run(jobs), engine=engine, shot=shot)
+
+
+def process_of(config: EngineConfig) -> dict[str, Any]:
+    """What the engine says of itself in process.json."""
+    pool = {
+        "slots": config.slots,
+        "page_size": config.page_size,
+        "reserved_slots": config.page_size,
+        "layers": config.shape.layers,
+        "components": ["k", "v"],
+        "owner": "page",
+    }
+    return {
+        "engine": "reference",
+        "engine_version": __version__,
+        "adapter": "reference",
+        "rank": {"tp": 0, "pp": 0, "dp": 0},
+        "from_start": True,
+        "tables": list(TABLES),
+        "pools": [
+            {"name": "full", "kind": "full", "namespace": "target"} | pool,
+            {"name": "draft", "kind": "draft", "namespace": "draft", "allocated_by": "full"} | pool,
+        ],
+        "settings": _settings(config),
+    }
+
+
+def _settings(config: EngineConfig) -> dict[str, Any]:
+    return {
+        "algorithm": "EAGLE",
+        "topk": config.topk,
+        "num_steps": config.num_steps,
+        "num_draft_tokens": config.num_draft_tokens,
+        "num_non_draft": 1,
+        "accept_index_rows": "flat",
+        "overlap": config.overlap,
+        "row_width": config.row_width,
+        "draft_token_offset": 1,
+        "context_len": config.context_len,
+        "tp_size": 1,
+        "pp_size": 1,
+        "dp_size": 1,
+        "request_rows": config.max_running + SESSION_ROWS,
+        "seed": config.seed,
+    }
