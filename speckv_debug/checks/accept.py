@@ -44,13 +44,9 @@ def accept_count(batch: VerifyBatch) -> Judgement:
 
 def _explain_count(batch: VerifyBatch, i: int) -> Details:
     filled, n, correct = int(batch.filled[i]), int(batch.accept_len[i]), number(batch.num_correct[i])
-    later = batch.later_in_step(i)
-    names = ", ".join(str(batch.request[j]) for j in later.tolist()[:5]) + (" …" if len(later) > 5 else "")
-    shift = (
-        f"; the packed lists of {len(later)} later requests of the batch may shift ({names})"
-        if len(later)
-        else ""
-    )
+    later = [str(batch.request[j]) for j in batch.later_in_step(i).tolist()]
+    names = ", ".join(later[:5]) + (" …" if later[5:] else "")
+    shift = f"; the packed lists of the requests behind it in the batch may shift ({names})" if later else ""
     said = f"accept_len {n}, {'?' if correct is None else correct} correct drafts + {batch.non_draft}"
     held = f"{filled} rows in accept_index" if batch.ragged("accept_index").present[i] else "no accept_index"
     origin = number(batch.origin[i]) or 0

@@ -42,20 +42,32 @@ def _key(scope: Scope, index: int) -> tuple[object, ...]:
 
 
 def with_causes(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """Tie each finding to the nearest earlier one of a rule that it follows, in the order given."""
-    for finding in findings:
-        causes = [other for other in findings if _may_cause(other, finding)]
+    """Tie each finding to the nearest earlier one of a rule that it follows, in the order given.
+
+    Findings of one rule about one event (a call for the whole batch) have one cause: the first of them.
+    """
+    for place, finding in enumerate(findings):
+        causes = [
+            o for at, o in enumerate(findings) if _may_cause(o, finding) or (at < place and _same(o, finding))
+        ]
         if causes:
             nearest = max(causes, key=lambda other: other.first_seq)
             finding = replace(finding, cause=nearest.first_seq)
         yield finding
 
 
+def _same(first: Finding, then: Finding) -> bool:
+    return first.rule == then.rule and first.process == then.process and first.first_seq == then.first_seq
+
+
 def _may_cause(first: Finding, then: Finding) -> bool:
     follows = RULES[then.rule].follows if then.rule in RULES else ()
-    earlier = first.process == then.process and first.first_seq <= then.first_seq
-    earlier &= first.rule != then.rule or first.first_seq < then.first_seq
-    return earlier and first.rule in follows and _related(first, then)
+    if first.rule not in follows or first.process != then.process:
+        return False
+    earlier = first.first_seq < then.first_seq or (
+        first.first_seq == then.first_seq and first.rule != then.rule
+    )
+    return earlier and _related(first, then)
 
 
 def _related(first: Finding, then: Finding) -> bool:

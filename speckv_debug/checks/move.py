@@ -61,7 +61,7 @@ def _explain_pair(match: PairMatch, i: int) -> Details:
     table, marked = _path_table(match, i)
     source = match.relocations.moves.columns.text_at("target_source", int(match.relocations.call[i]))
     return Details(
-        message=f"{what}: {'; '.join(problems[:4])}{' …' if problems[4:] else ''}",
+        message=f"{what}: {_held(match, i) or '; '.join(problems[:4])}",
         expected=_pairs_text(due) + (f" (targets from the {source})" if source else ""),
         actual=_pairs_text(mine) or "nothing of this request",
         slots=tuple(dict.fromkeys(slot for pair in wrong for slot in pair)),
@@ -74,6 +74,19 @@ def _explain_pair(match: PairMatch, i: int) -> Details:
             ),
         ),
     )
+
+
+def _held(match: PairMatch, i: int) -> str:
+    """What the first position that does not hold its accepted row holds instead; empty if none is known."""
+    verify, batch = int(match.relocations.verify[i]), match.relocations.verifies
+    start, tokens = number(batch.seq_len[verify]), batch.ragged("draft_tokens")[verify].tolist()
+    for k, ((_, target), due) in enumerate(zip(match.due_of(i), batch.path[verify].tolist(), strict=True)):
+        row = match.content_of(i, target)
+        if row != due:
+            where = f"place {k}" if start is None else f"position {start + k}"
+            what, instead = (row_name(r, tokens[r] if r < len(tokens) else None) for r in (due, row or 0))
+            return f"{where} holds {'KV of other rows' if row is None else instead} from now on, not {what}"
+    return ""
 
 
 def _pairs_text(pairs: list[tuple[int, int]]) -> str:

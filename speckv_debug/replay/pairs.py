@@ -108,6 +108,14 @@ class PairMatch:
             if p[1] in own or (p[1] not in others and (p[0] in own or self._falls_to(index, p)))
         ]
 
+    def content_of(self, index: int, slot: int) -> int | None:
+        """Local verify row of the request whose KV `slot` holds after the call; None if it is no row of its window."""
+        call, verify = int(self.relocations.call[index]), int(self.relocations.verify[index])
+        written = [s for s, t in self.relocations.moves.pairs(call) if t == slot]
+        loc = self.relocations.verifies.ragged("out_cache_loc")[verify].tolist()
+        source = written[-1] if written else slot
+        return loc.index(source) if source in loc else None
+
     def _falls_to(self, index: int, pair: tuple[int, int]) -> bool:
         """Whether a pair that touches no window of the batch stands at this instance's place in the list."""
         call = int(self.relocations.call[index])

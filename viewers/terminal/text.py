@@ -15,7 +15,8 @@ from speckv_debug.viewers.terminal.paint import Paint
 from speckv_debug.viewers.terminal.table import table_lines
 
 WIDTH = 110
-SHOWN_ROOTS = 10
+SHOWN_ROOTS = 3
+SHOWN_PLACES = 8
 SHOWN_UNKNOWN = 4
 MARKS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "I"}
 
@@ -73,14 +74,19 @@ def _verdict_line(result: CheckResult) -> str:
 
 
 def _blocks(result: CheckResult, paint: Paint, verbose: bool) -> Iterator[str]:
-    roots = roots_of(result.findings)
-    shown = roots if verbose else roots[:SHOWN_ROOTS]
-    for root in shown:
-        yield ""
-        yield from _block(root, result, paint)
-    if (more := len(roots) - len(shown)) > 0:
-        yield ""
-        yield f"and {number(more, 'more root cause')} (--verbose shows all)"
+    """A few root causes of each rule in full, the others of the rule in a line."""
+    groups: dict[str, list[Finding]] = {}
+    for root in roots_of(result.findings):
+        groups.setdefault(root.rule, []).append(root)
+    for roots in groups.values():
+        shown = roots if verbose else roots[:SHOWN_ROOTS]
+        for root in shown:
+            yield ""
+            yield from _block(root, result, paint)
+        if more := roots[len(shown) :]:
+            places = "; ".join(_where(root).removeprefix(" · ") for root in more[:SHOWN_PLACES])
+            rest = f" and {len(more) - SHOWN_PLACES:,} more (--verbose)" if more[SHOWN_PLACES:] else ""
+            yield from _field("also", f"{places}{rest}")
 
 
 def _block(root: Finding, result: CheckResult, paint: Paint) -> Iterator[str]:
