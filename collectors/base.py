@@ -1,0 +1,85 @@
+"""What a collector is to the rest of the program: it attaches to an engine, records, and lets go again."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+OUT_VARIABLE = "SPECKV_DEBUG_OUT"
+"""The recording that engine processes write into; recording is on if and only if it is set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a collector records of this process, as far as it knows by now.
+
+    Attributes:
+        tables: Tables (or `table:kind`) recorded whole: absence of such an event is evidence.
+        hooks: Each hook's name and what it resolved to, None if nothing did.
+        pools: Entries of process.json's `pools`.
+        settings: Entries of process.json's `settings`.
+        from_start: Whether everything since the process's first allocation is recorded.
+    """
+
+    tables: tuple[str, ...] = ()
+    hooks: Mapping[str, str | None] = field(default_factory=dict)
+    pools: tuple[Mapping[str, Any], ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    from_start: bool = False
+
+    def as_fields(self) -> dict[str, Any]:
+        """The same as fields of process.json."""
+        return {
+            "tables": list(self.tables),
+            "hooks": dict(self.hooks),
+            "pools": [dict(pool) for pool in self.pools],
+            "settings": dict(self.settings),
+            "from_start": self.from_start,
+        }
+
+
+class Collector(Protocol):
+    """One engine process that is being recorded."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What is recorded."""
+
+    def detach(self) -> None:
+        """Put the engine's functions back and close the recording; may be called again."""
+
+
+class CollectorModule(Protocol):
+    """What `collectors/<engine>/plugin.py` offers; importing it imports neither the engine nor torch."""
+
+    def register(self) -> None:
+        """The engine's own entry point: inert unless recording is on, may be called again."""
+
+    def attach(self, out: Path) -> Collector:
+        """Record the engine that this process builds, into `out`."""
+
+
+def handshake(
+    engine: str, version: str | None, rank: Mapping[str, int | None], capabilities: Capabilities
+) -> dict[str, Any]:
+    """The content of process.json with which an engine process reports to the recording.
+
+    Args:
+        engine: Name of the engine, the collector's folder.
+        version: The engine's release.
+        rank: `tp`, `pp` and `dp` ranks, None where unknown.
+        capabilities: What is recorded.
+    """
+    return {
+        "engine": engine,
+        "engine_version": version,
+        "adapter": engine,
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "rank": dict(rank),
+        **capabilities.as_fields(),
+    }

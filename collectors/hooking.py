@@ -1,0 +1,240 @@
+"""Wrap functions of an engine and put them back: candidates per version, what did not resolve, failures.
+
+A hook is a generator function: what stands before its only `yield` runs before the engine's function,
+what stands behind it runs after, and `yield` gives the function's result. The engine's function is
+called exactly once, with its own arguments, and its result or exception passes unchanged (the
+exception is thrown into the hook at its `yield`, and then raised). A hook that raises on its own is
+switched off and reported; the engine never sees it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import weakref
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Steps = Generator[None, Any, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a hook is called and where its function may be, newest first: `module:function` or `module:Class.method`."""
+
+    name: str
+    candidates: tuple[str, ...]
+
+
+class Call:
+    """The arguments of one call, by the names of the function's parameters."""
+
+    __slots__ = ("_args", "_kwargs", "_places")
+
+    def __init__(self, places: Mapping[str, int], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._places, self._args, self._kwargs = places, args, kwargs
+
+    @property
+    def positional(self) -> tuple[Any, ...]:
+        """The arguments that were passed by place."""
+        return self._args
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The arguments that were passed by name."""
+        return self._kwargs
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._kwargs:
+            return self._kwargs[name]
+        return self._args[self._places[name]]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The argument, or `default` if it was not passed or the function has no such parameter."""
+        try:
+            return self[name]
+        except (KeyError, IndexError):
+            return default
+
+
+Hook = Callable[[Call], Steps]
+
+
+@dataclass(slots=True)
+class _Patch:
+    owner: Any
+    attribute: str
+    original: Any
+    wrapper: Any
+
+    def put(self, new: Any, old: Any) -> None:
+        setattr(self.owner, self.attribute, new)
+        if not isinstance(self.owner, type):
+            _repoint_importers(old, new, self.owner)
+
+
+class Patches:
+    """The wrapped functions of one engine process.
+
+    Args:
+        failed: Called with a hook's name and the exception after which it was switched off.
+        live: Whether hooks run at all; asked at every call.
+
+    Attributes:
+        resolved: Each hook's name and what it resolved to, None if nothing did.
+        broken: Names of the hooks that were switched off after a failure.
+    """
+
+    def __init__(
+        self, failed: Callable[[str, BaseException], None], live: Callable[[], bool] = lambda: True
+    ) -> None:
+        self.resolved: dict[str, str | None] = {}
+        self.broken: set[str] = set()
+        self.enabled = True
+        self._failed, self._live = failed, live
+        self._installed: list[_Patch] = []
+
+    def install(self, target: Target, hook: Hook) -> bool:
+        """Wrap the first candidate whose module is loaded; whether there was one."""
+        for candidate in target.candidates:
+            owner, attribute = _find(candidate)
+            if owner is not None and self._wrap(target.name, owner, attribute, hook):
+                self.resolved[target.name] = candidate
+                return True
+        self.resolved.setdefault(target.name, None)
+        return False
+
+    def install_methods(self, name: str, cls: type, methods: tuple[str, ...], hook: Hook) -> bool:
+        """Wrap the methods wherever a class of the MRO defines them; whether there was one."""
+        found = []
+        for owner in cls.__mro__[:-1]:
+            for method in methods:
+                if method in vars(owner) and not _is_wrapped(vars(owner)[method]):
+                    self._wrap(name, owner, method, hook)
+                if _is_wrapped(vars(owner).get(method)):
+                    found.append(f"{owner.__module__}:{owner.__qualname__}.{method}")
+        if found or name not in self.resolved:
+            self.resolved[name] = ", ".join(found) or None
+        return bool(found)
+
+    def undo(self) -> None:
+        """Put the original functions back, last patch first; a function that others wrapped since is only silenced."""
+        self.enabled = False
+        for patch in reversed(self._installed):
+            if vars(patch.owner).get(patch.attribute) is patch.wrapper:
+                patch.put(patch.original, patch.wrapper)
+        self._installed.clear()
+
+    def _wrap(self, name: str, owner: Any, attribute: str, hook: Hook) -> bool:
+        raw = vars(owner)[attribute]
+        function = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
+        if not isinstance(function, types.FunctionType) or _is_wrapped(function):
+            return False  # a Triton kernel loses its launch syntax when wrapped
+        wrapper: Any = self._wrapper(name, function, hook)
+        if isinstance(raw, (staticmethod, classmethod)):
+            wrapper = type(raw)(wrapper)
+        patch = _Patch(owner, attribute, raw, wrapper)
+        patch.put(wrapper, raw)
+        self._installed.append(patch)
+        return True
+
+    def _wrapper(self, name: str, function: Callable[..., Any], hook: Hook) -> Callable[..., Any]:
+        places = {parameter: place for place, parameter in enumerate(inspect.signature(function).parameters)}
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if not self.enabled or name in self.broken or not self._live():
+                return function(*args, **kwargs)
+            steps = self._before(name, hook, Call(places, args, kwargs))
+            try:
+                result = function(*args, **kwargs)
+            except BaseException as error:
+                self._abandon(name, steps, error)
+                raise
+            self._after(name, steps, result)
+            return result
+
+        _wrappers.add(wrapper)
+        return wrapper
+
+    def _before(self, name: str, hook: Hook, call: Call) -> Steps | None:
+        try:
+            steps = hook(call)
+            next(steps)
+            return steps
+        except StopIteration:
+            return None
+        except Exception as error:  # noqa: BLE001 (nothing of ours may reach the engine)
+            self._switch_off(name, error)
+            return None
+
+    def _after(self, name: str, steps: Steps | None, result: Any) -> None:
+        if steps is None:
+            return
+        try:
+            steps.send(result)
+        except StopIteration:
+            pass
+        except Exception as error:  # noqa: BLE001
+            self._switch_off(name, error)
+
+    def _abandon(self, name: str, steps: Steps | None, raised: BaseException) -> None:
+        """The engine's function raised: let the hook see it and leave its contexts."""
+        if steps is None:
+            return
+        try:
+            steps.throw(raised)
+        except StopIteration:
+            pass
+        except BaseException as error:  # noqa: BLE001
+            if error is not raised:
+                self._switch_off(name, error)
+
+    def _switch_off(self, name: str, error: BaseException) -> None:
+        self.broken.add(name)
+        try:
+            self._failed(name, error)
+        except Exception:  # noqa: BLE001 (nor may its report)
+            self.enabled = False
+
+
+_wrappers: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
+
+
+def _is_wrapped(raw: Any) -> bool:
+    function = getattr(raw, "__func__", raw)
+    return isinstance(function, types.FunctionType) and function in _wrappers
+
+
+def _find(candidate: str) -> tuple[Any, str]:
+    """Owner and attribute of a candidate in a loaded module; (None, "") if it isn't there."""
+    module, _, path = candidate.partition(":")
+    owner: Any = sys.modules.get(module)
+    *classes, attribute = path.split(".")
+    for name in classes:
+        owner = vars(owner).get(name) if owner is not None else None
+    return (owner, attribute) if owner is not None and attribute in vars(owner) else (None, "")
+
+
+def _repoint_importers(old: Any, new: Any, source: Any) -> None:
+    """Give `new` to every loaded module that imported `old` by name."""
+    for module in list(sys.modules.values()):
+        if not isinstance(module, types.ModuleType) or module is source:
+            continue
+        for attribute, value in list(vars(module).items()):
+            if value is old:
+                setattr(module, attribute, new)
+
+
+def call_site(inside: Callable[[types.FrameType], bool]) -> str | None:
+    """`file:function` of the innermost caller outside this package for which `inside` is false."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith("speckv_debug.") and not inside(frame):
+            return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_code.co_name}"
+        frame = frame.f_back
+    return None

@@ -1,0 +1,138 @@
+"""Records one SGLang scheduler process: binds to the scheduler, installs the hooks, says what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from speckv_debug.collectors.base import Capabilities, handshake
+from speckv_debug.collectors.hooking import Patches
+from speckv_debug.collectors.sglang import describe
+from speckv_debug.collectors.sglang.accept import AcceptHooks
+from speckv_debug.collectors.sglang.activity import Activity
+from speckv_debug.collectors.sglang.cache import CacheHooks
+from speckv_debug.collectors.sglang.coverage import recorded_tables
+from speckv_debug.collectors.sglang.engine import Engine
+from speckv_debug.collectors.sglang.forwards import ForwardHooks
+from speckv_debug.collectors.sglang.growth import GrowthHooks
+from speckv_debug.collectors.sglang.journal import Journal, Sink
+from speckv_debug.collectors.sglang.lengths import LengthHooks
+from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
+from speckv_debug.collectors.sglang.moves import MoveHooks
+from speckv_debug.collectors.sglang.pages import PageHooks
+from speckv_debug.collectors.sglang.release import ReleaseHooks
+from speckv_debug.collectors.sglang.requests import Rows
+from speckv_debug.collectors.sglang.scene import HookGroup, Scene
+from speckv_debug.collectors.sglang.table import TableHooks
+
+ENGINE = "sglang"
+
+
+class SglangCollector:
+    """One scheduler process.
+
+    Args:
+        sink: The recorder, or None to make one when the scheduler is being built.
+        out: The recording, if `sink` is None.
+    """
+
+    def __init__(self, out: Path | None = None, sink: Sink | None = None) -> None:
+        self._out, self._sink = out, sink
+        self._scene: Scene | None = None
+        self._patches: Patches | None = None
+        self._from_start = False
+        self._ended = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What is recorded; nothing before the scheduler is built."""
+        if self._scene is None or self._patches is None:
+            return Capabilities()
+        engine, patches = self._scene.engine, self._patches
+        return Capabilities(
+            tables=recorded_tables(engine, patches.resolved, patches.broken),
+            hooks={
+                name: None if name in patches.broken else to for name, to in sorted(patches.resolved.items())
+            },
+            pools=describe.pools(engine),
+            settings=describe.settings(engine),
+            from_start=self._from_start,
+        )
+
+    def announce(self, arguments: Mapping[str, Any]) -> None:
+        """Report to the recording that a scheduler is being built, with its constructor's arguments."""
+        if self._sink is None and self._out is not None:
+            self._sink = _recorder(self._out, describe.ranks(arguments))
+
+    def bind(self, scheduler: Any) -> None:
+        """Record this scheduler from now on; the first one counts."""
+        if self._scene is not None:
+            return
+        self.announce({})
+        if self._sink is None:
+            return
+        journal = Journal(self._sink)
+        self._scene = Scene(Engine(scheduler), journal, Activity(), Rows())
+        self._patches = Patches(self._failed, live=lambda: journal.is_live)
+        self._from_start = self._scene.engine.is_untouched()
+        journal.overlap, journal.bound = self._scene.engine.overlaps, True
+        loop = self._install(self._scene, self._patches)
+        self._sink.update_process(**self.capabilities.as_fields())
+        loop.pool_stat()
+
+    def failed_to_build(self, error: BaseException) -> None:
+        """The scheduler's constructor raised."""
+        if self._sink is not None:
+            self._sink.note(
+                f"the scheduler could not be built: {type(error).__name__}: {error}", level="error"
+            )
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether `detach` was called."""
+        return self._ended
+
+    def detach(self) -> None:
+        """Put the engine's functions back and close the recording; may be called again."""
+        self._ended = True
+        if self._patches is not None:
+            self._patches.undo()
+        if self._sink is not None:
+            self._sink.close()
+
+    def _install(self, scene: Scene, patches: Patches) -> LoopHooks:
+        results = ResultSteps()
+        loop = LoopHooks(scene, results)
+        groups: list[HookGroup] = [loop, LengthHooks(scene, results), *_groups(scene)]
+        for group in groups:
+            for target, hook in group.functions():
+                patches.install(target, hook)
+            for methods in group.methods():
+                patches.install_methods(methods.name, methods.cls, methods.names, methods.hook)
+        return loop
+
+    def _failed(self, name: str, error: BaseException) -> None:
+        """A hook was switched off: say so, and no longer claim what it recorded."""
+        if self._sink is not None:
+            what = f"{type(error).__name__}: {error}"
+            self._sink.note(f"hook {name} failed and was switched off: {what}", level="error")
+            self._sink.update_process(**self.capabilities.as_fields())
+
+
+def _groups(scene: Scene) -> Iterator[HookGroup]:
+    yield GrowthHooks(scene)
+    yield PageHooks(scene)
+    yield TableHooks(scene)
+    yield ReleaseHooks(scene)
+    yield CacheHooks(scene)
+    yield ForwardHooks(scene)
+    yield AcceptHooks(scene)
+    yield MoveHooks(scene)
+
+
+def _recorder(out: Path, rank: Mapping[str, int | None]) -> Sink:
+    from speckv_debug.recording.recorder import Limits, Recorder
+
+    reported = handshake(ENGINE, describe.release(), rank, Capabilities())
+    return Recorder(out, reported, limits=Limits.from_env())

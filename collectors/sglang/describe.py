@@ -1,0 +1,117 @@
+"""What process.json says of a scheduler process: release, rank, pools, settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+from speckv_debug.collectors.sglang.engine import EAGLE_FAMILY, WITHOUT_DRAFT_KV, Engine
+
+RANKS = {"tp": "tp_rank", "pp": "pp_rank", "dp": "dp_rank"}
+
+
+def release() -> str | None:
+    """The SGLang release that is loaded."""
+    module = sys.modules.get("sglang")
+    loaded = getattr(module, "__version__", None)
+    if isinstance(loaded, str) and loaded[:1].isdigit() and not loaded.startswith("0.0.0"):
+        return loaded
+    return _release_beside(module) or _installed()
+
+
+def _release_beside(module: Any) -> str | None:
+    """The release that the dist-info beside an unpacked wheel names."""
+    path = getattr(module, "__file__", None)
+    if path is None:
+        return None
+    found = metadata.distributions(name="sglang", path=[os.path.dirname(os.path.dirname(path))])
+    return next((distribution.version for distribution in found), None)
+
+
+def _installed() -> str | None:
+    try:
+        return metadata.version("sglang")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def ranks(arguments: Mapping[str, Any]) -> dict[str, int | None]:
+    """tp, pp and dp rank: from the arguments of the scheduler's constructor (0.5.12 to 0.5.20) or the
+    process's published context (0.5.21 and later)."""
+    context = _parallel_context()
+    return {axis: _rank(arguments, context, name) for axis, name in RANKS.items()}
+
+
+def _rank(arguments: Mapping[str, Any], context: Any, name: str) -> int | None:
+    value = arguments[name] if arguments.get(name) is not None else getattr(context, name, None)
+    if value is None and name == "dp_rank":
+        value = os.environ.get("SGLANG_DP_RANK", "0")
+    return None if value is None else int(value)
+
+
+def _parallel_context() -> Any:
+    context = sys.modules.get("sglang.srt.runtime_context")
+    try:
+        return context.get_parallel() if context is not None else None
+    except Exception:  # noqa: BLE001 (not published yet, or this release has no such function)
+        return None
+
+
+def pools(engine: Engine) -> tuple[dict[str, Any], ...]:
+    """Entries of `pools`: the target pool, and the draft pool that shares its slot ids."""
+    shared = {"slots": engine.slots, "page_size": engine.page_size, "reserved_slots": engine.page_size}
+    found = [
+        {"name": "full", "kind": "full", **shared, "namespace": "target", **_content(engine.target_pool)}
+    ]
+    for pool in engine.draft_pools():
+        entry = {"name": "draft", "kind": "draft", **shared, "namespace": "draft", "allocated_by": "full"}
+        found.append({**entry, **_content(pool)})
+    return tuple({**entry, "owner": "page"} for entry in found)
+
+
+def components_of(pool: Any) -> list[str] | None:
+    """What a token consists of in a pool, None if unknown."""
+    if hasattr(pool, "k_buffer") and hasattr(pool, "v_buffer"):
+        return ["k", "v"]
+    return ["kv"] if hasattr(pool, "kv_buffer") else None
+
+
+def _content(pool: Any) -> dict[str, Any]:
+    layers = getattr(pool, "layer_num", None)
+    return {"layers": None if layers is None else int(layers), "components": components_of(pool)}
+
+
+def settings(engine: Engine) -> dict[str, Any]:
+    """Entries of `settings`; what this release doesn't say is left out."""
+    found = {
+        "overlap": engine.overlaps,
+        "row_width": engine.row_width,
+        "context_len": getattr(engine.target_runner.model_config, "context_len", None),
+        **{f"{axis}_size": engine.argument(f"{axis}_size") for axis in ("tp", "pp", "dp", "dcp")},
+        **(_speculation(engine) if engine.algorithm else {}),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _speculation(engine: Engine) -> dict[str, Any]:
+    algorithm = engine.algorithm
+    return {
+        "algorithm": algorithm,
+        "topk": engine.argument("speculative_eagle_topk"),
+        "num_steps": engine.argument("speculative_num_steps"),
+        "num_draft_tokens": engine.argument("speculative_num_draft_tokens"),
+        "num_non_draft": 1,
+        "accept_index_rows": "flat",
+        "draft_token_offset": None if algorithm in WITHOUT_DRAFT_KV else int(algorithm in EAGLE_FAMILY),
+        "rejection_sampling": bool(engine.argument("speculative_use_rejection_sampling", False)),
+        "simulate_acc_len": _simulated_length(),
+    }
+
+
+def _simulated_length() -> float | None:
+    module = sys.modules.get("sglang.srt.speculative.spec_utils")
+    length = getattr(module, "SIMULATE_ACC_LEN", None)
+    return float(length) if length and float(length) > 0 else None

@@ -1,0 +1,126 @@
+"""The scheduler that is recorded: its pools, tree and configuration, read wherever this release keeps them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+WORKER_PATHS = (
+    ("draft_worker", "draft_runner"),
+    ("_draft_worker", "draft_runner"),
+    ("draft_runner",),
+    ("draft_model_runner",),
+    ("model_runner",),
+)
+EAGLE_FAMILY = ("EAGLE", "EAGLE3", "NEXTN", "FROZEN_KV_MTP")
+WITHOUT_DRAFT_KV = ("NGRAM",)
+
+
+class Engine:
+    """One scheduler and what was built with it."""
+
+    def __init__(self, scheduler: Any) -> None:
+        self.scheduler = scheduler
+        self.args = scheduler.server_args
+        self.allocator = scheduler.token_to_kv_pool_allocator
+        self.table = scheduler.req_to_token_pool
+        self.tree = scheduler.tree_cache
+        self.target_pool = self.allocator.get_kvcache()
+        self.target_runner = scheduler.tp_worker.model_runner
+        self.draft_runners = tuple(self._draft_runners())
+        self._pool_names = {id(self.target_pool): "full"}
+        for runner in self.draft_runners:
+            self._pool_names.setdefault(id(runner.token_to_kv_pool), "draft")
+
+    @property
+    def page_size(self) -> int:
+        """The allocator's page size, DCP widening included."""
+        return int(self.allocator.page_size)
+
+    @property
+    def algorithm(self) -> str | None:
+        """Name of the speculative algorithm, None without."""
+        name = self.argument("speculative_algorithm")
+        return None if name is None else str(getattr(name, "name", name)).upper()
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether scheduling overlaps with the forward."""
+        return bool(getattr(self.scheduler, "enable_overlap", False))
+
+    @property
+    def row_width(self) -> int:
+        """Columns of req_to_token."""
+        return int(self.table.req_to_token.shape[1])
+
+    @property
+    def slots(self) -> int:
+        """Slots that the allocator can hand out: whole pages."""
+        return int(self.allocator.size) // self.page_size * self.page_size
+
+    @property
+    def runs_draft_graphs(self) -> bool:
+        """Whether draft forwards may be replayed from CUDA graphs, unseen by Python."""
+        on_device = str(getattr(self.scheduler, "device", "cpu")) != "cpu"
+        return on_device and bool(self.draft_runners) and not self.argument("disable_cuda_graph", False)
+
+    def argument(self, name: str, default: Any = None) -> Any:
+        """A server argument by its name."""
+        return getattr(self.args, name, default)
+
+    def pool_name(self, pool: Any) -> str | None:
+        """`full` or `draft`; None for a pool inside another one."""
+        return self._pool_names.get(id(pool))
+
+    def draft_pools(self) -> tuple[Any, ...]:
+        """The draft model's own pools."""
+        pools = {id(runner.token_to_kv_pool): runner.token_to_kv_pool for runner in self.draft_runners}
+        return tuple(pool for key, pool in pools.items() if key != id(self.target_pool))
+
+    def is_untouched(self) -> bool:
+        """Whether nothing has been allocated yet."""
+        return int(self.allocator.available_size()) == self.slots
+
+    def _draft_runners(self) -> Iterator[Any]:
+        worker = getattr(self.scheduler, "draft_worker", None)
+        for path in WORKER_PATHS if worker is not None else ():
+            found = worker
+            for name in path:
+                found = getattr(found, name, None)
+            if found is not None and found is not self.target_runner and hasattr(found, "token_to_kv_pool"):
+                yield found
+                return
+
+
+def path_slots(tree: Any, node: Any) -> Any:
+    """Slots of the path from the tree's root to a node, as a device tensor; None if there are none.
+
+    0.5.17 and later name nodes by number and give the path; before, a node has `value` and `parent`.
+    """
+    if hasattr(tree, "path_device_indices"):
+        slots = tree.path_device_indices(node)
+        return slots if slots.numel() else None
+    values = []
+    while node is not None and getattr(node, "parent", None) is not None:
+        if node.value is not None and len(node.value):
+            values.append(node.value)
+        node = node.parent
+    if not values:
+        return None
+    import torch
+
+    return torch.cat(values[::-1])
+
+
+def node_number(node: Any) -> int | None:
+    """A node's number in its tree, None if it has none."""
+    number = node if isinstance(node, int) else getattr(node, "id", None)
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
+
+
+def targets_from_window() -> bool:
+    """Whether the mover reads its targets from the verify window (0.5.23) and not from req_to_token."""
+    from speckv_debug.collectors.sglang.targets import SPECULATIVE, WINDOW_TARGETS
+
+    return hasattr(sys.modules.get(f"{SPECULATIVE}.spec_utils"), WINDOW_TARGETS)

@@ -1,0 +1,120 @@
+"""A request's row grows: prefill, plain decode, speculative reserve. Slots go to requests, rows are read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from speckv_debug.collectors.hooking import Call, Hook, Steps, Target
+from speckv_debug.collectors.sglang import targets
+from speckv_debug.collectors.sglang.activity import Grant
+from speckv_debug.collectors.sglang.requests import allocated_of, committed_of, row_of
+from speckv_debug.collectors.sglang.scene import Methods, Scene
+
+
+class SpecGrant(Grant):
+    """A speculative reserve: what a decode preparation decides for each request.
+
+    The new lengths are those that `alloc_for_spec_decode` is told (0.5.16 and later), or those that the
+    requests have by the time slots are granted (0.5.12 to 0.5.15).
+    """
+
+    def __init__(self, scene: Scene, reqs: Sequence[Any]) -> None:
+        super().__init__("spec_reserve", tuple(reqs))
+        self.reserve: int | None = None
+        self.new_lengths: list[int] | None = None
+        self._scene = scene
+        self._before = [(committed_of(req), allocated_of(req)) for req in reqs]
+        self._begun = False
+
+    def begin(self) -> None:
+        """Record the decision, once."""
+        if self._begun:
+            return
+        self._begun = True
+        self.new_lengths = self.new_lengths or [allocated_of(req) for req in self.reqs]
+        self.counts = [new - old for new, (_, old) in zip(self.new_lengths, self._before, strict=True)]
+        page = {"reserve": self.reserve, "page_size": self._scene.engine.page_size}
+        for req, (committed, allocated), new in zip(self.reqs, self._before, self.new_lengths, strict=True):
+            lengths = {"committed": committed, "allocated": allocated, "new_allocated": new}
+            self._scene.journal.emit("reserve", **self._scene.rows.identity(req).columns(), **page, **lengths)
+
+
+class GrowthHooks:
+    """Functions that allocate for a batch and write its rows."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def functions(self) -> Iterator[tuple[Target, Hook]]:
+        yield targets.ALLOC_EXTEND, self.alloc_extend
+        yield targets.WRITE_EXTEND, self.write_extend
+        yield targets.ALLOC_DECODE, self.alloc_decode
+        yield targets.PREPARE_SPEC, self.prepare_spec
+        yield targets.RESERVE, self.reserve
+        yield targets.ALLOC_SPEC, self.alloc_spec
+        yield targets.WRITE_SPEC, self.write_spec
+
+    def methods(self) -> Iterator[Methods]:
+        yield from ()
+
+    def alloc_extend(self, call: Call) -> Steps:
+        """alloc_for_extend(batch): each request gets `extend_lens` slots."""
+        batch = call["batch"]
+        with self._scene.activity.granting(Grant("extend", tuple(batch.reqs), tuple(batch.extend_lens))):
+            yield
+
+    def write_extend(self, call: Call) -> Steps:
+        """write_cache_indices(…): each row's prefix and its new slots, by a kernel or by `write`."""
+        rows, ends = call["req_pool_indices_cpu"].tolist(), call["seq_lens_cpu"].tolist()
+        with self._scene.activity.covering_rows():
+            yield
+        for row, end in zip(rows, ends, strict=True):
+            self._record_row(row, 0, end)
+
+    def alloc_decode(self, call: Call) -> Steps:
+        """alloc_for_decode(batch, token_per_req): allocates, then writes one entry a row."""
+        batch, count = call["batch"], int(call["token_per_req"])
+        places = [(row_of(req), committed_of(req)) for req in batch.reqs]
+        grant = Grant("decode", tuple(batch.reqs), (count,) * len(batch.reqs))
+        with self._scene.activity.granting(grant), self._scene.activity.covering_rows():
+            yield
+        for row, start in places if not batch.model_config.is_encoder_decoder else ():
+            self._record_row(row, start, start + count)
+
+    def prepare_spec(self, call: Call) -> Steps:
+        """eagle_prepare_for_decode(batch)."""
+        with self._scene.activity.granting(grant := SpecGrant(self._scene, call["batch"].reqs)):
+            yield
+            grant.begin()
+
+    def reserve(self, call: Call) -> Steps:
+        """get_alloc_reserve_per_decode(): the reserve that is being decided with."""
+        reserve = yield
+        grant = self._scene.activity.grant
+        if isinstance(grant, SpecGrant):
+            grant.reserve = int(reserve)
+
+    def alloc_spec(self, call: Call) -> Steps:
+        """alloc_for_spec_decode(…, reqs, nxt_kv_lens_cpu): its CPU buffers are reused, so they are read at once."""
+        outer = self._scene.activity.grant
+        grant = outer if isinstance(outer, SpecGrant) else SpecGrant(self._scene, call["reqs"])
+        grant.new_lengths = [int(length) for length in call["nxt_kv_lens_cpu"].tolist()]
+        grant.begin()
+        with self._scene.activity.granting(grant):
+            yield
+
+    def write_spec(self, call: Call) -> Steps:
+        """assign_req_to_token_pool_func(…): its offsets are on the device, the grant has them on the host."""
+        grant = self._scene.activity.grant
+        yield
+        if isinstance(grant, SpecGrant) and grant.new_lengths is not None:
+            for req, count, stop in zip(grant.reqs, grant.counts, grant.new_lengths, strict=True):
+                self._record_row(row_of(req), stop - count, stop)
+
+    def _record_row(self, row: int | None, start: int, stop: int) -> None:
+        """What the row holds now in [start, stop)."""
+        if row is None or stop <= start:
+            return
+        slots, epoch = self._scene.table_slots(row, start, stop), self._scene.rows.epoch(row)
+        self._scene.journal.emit("table_write", row=row, epoch=epoch, start=start, slots=slots)

@@ -1,0 +1,117 @@
+"""The scheduler's loop: which step it is, what is prepared, launched, processed, and the quiet points between."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+from speckv_debug.collectors.hooking import Call, Hook, Steps, Target
+from speckv_debug.collectors.sglang import targets
+from speckv_debug.collectors.sglang.journal import FORWARD, PREPARE, SETTLE
+from speckv_debug.collectors.sglang.scene import Methods, Scene
+
+REMEMBERED_RESULTS = 64
+
+
+class ResultSteps:
+    """The step that each result in flight belongs to: under overlap it is processed one step later."""
+
+    def __init__(self) -> None:
+        self._steps: OrderedDict[int, int] = OrderedDict()
+
+    def remember(self, result: Any, step: int) -> None:
+        """Note the step that made a result."""
+        self._steps[id(result)] = step
+        self._steps.move_to_end(id(result))
+        while len(self._steps) > REMEMBERED_RESULTS:
+            self._steps.popitem(last=False)
+
+    def step_of(self, result: Any) -> int | None:
+        """The step that made the result, None if unknown."""
+        return self._steps.get(id(result))
+
+
+class LoopHooks:
+    """Methods of the scheduler itself."""
+
+    def __init__(self, scene: Scene, results: ResultSteps) -> None:
+        self._scene = scene
+        self._results = results
+        self._settled_at: tuple[int, int] | None = None
+
+    def functions(self) -> Iterator[tuple[Target, Hook]]:
+        yield targets.NEXT_BATCH, self.next_batch
+        yield targets.ADMIT, self.admit
+        yield targets.ADMIT_CHUNK, self.admit
+        yield targets.RUN_BATCH, self.run_batch
+        yield targets.PROCESS_RESULT, self.process_result
+        yield targets.ON_IDLE, self.on_idle
+        yield targets.EVENT_LOOP, self.event_loop
+
+    def methods(self) -> Iterator[Methods]:
+        yield from ()
+
+    def next_batch(self, call: Call) -> Steps:
+        """get_next_batch_to_run(): all of it prepares the next step, except what settles a request."""
+        with self._scene.journal.during(PREPARE):
+            yield
+
+    def admit(self, call: Call) -> Steps:
+        """PrefillAdder.add_one_req(req, …): takes the locks of the request's prefix."""
+        with self._scene.activity.working_on(self._scene.rows.identity(call["req"])):
+            yield
+
+    def run_batch(self, call: Call) -> Steps:
+        """run_batch(batch): everything is prepared, nothing launched: a quiet point."""
+        journal, batch = self._scene.journal, call["batch"]
+        journal.launched += 1
+        self.pool_stat()
+        identities = [self._scene.rows.identity(req) for req in batch.reqs or ()]
+        with journal.during(FORWARD), self._scene.activity.running(batch, identities):
+            result = yield
+        self._results.remember(result, journal.launched)
+
+    def process_result(self, call: Call) -> Steps:
+        with self._scene.journal.during(SETTLE):
+            yield
+
+    def on_idle(self, call: Call) -> Steps:
+        """on_idle() runs at every empty turn of the loop, and may raise for a leak: record the pools before."""
+        now = (self._scene.journal.launched, int(self._scene.engine.allocator.available_size()))
+        if now != self._settled_at:
+            self._settled_at = now
+            self.pool_stat()
+        yield
+
+    def event_loop(self, call: Call) -> Steps:
+        """run_event_loop(): after an exception the parent kills this process, so the recording is closed at once."""
+        try:
+            yield
+        except Exception as error:
+            sink, step = self._scene.journal.sink, self._scene.journal.launched
+            sink.note(
+                f"the scheduler's loop ended: {type(error).__name__}: {error}", level="error", step=step
+            )
+            sink.close()
+            raise
+
+    def pool_stat(self) -> None:
+        """The engine's own account, all on the host."""
+        engine, held_by_sessions = self._scene.engine, _records_of_sessions(self._scene.engine.tree)
+        tree = engine.tree
+        account = {
+            "available": int(engine.allocator.available_size()),
+            "evictable": int(tree.full_evictable_size() if tree.supports_swa() else tree.evictable_size()),
+            "protected": int(tree.full_protected_size() if tree.supports_swa() else tree.protected_size()),
+            "session": 0 if not held_by_sessions else None,
+            "total": engine.slots,
+        }
+        self._scene.journal.emit("pool_stat", pool="full", **account)
+
+
+def _records_of_sessions(tree: Any) -> int:
+    """How many streaming sessions hold a row: what they hold is not counted here."""
+    if hasattr(tree, "session_records"):
+        return len(tree.session_records())
+    return len(getattr(tree, "slots", ()))

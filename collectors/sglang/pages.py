@@ -1,0 +1,135 @@
+"""Slots granted and freed: the allocator's calls, whose they are, why, and the deferred free groups."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from speckv_debug.collectors.hooking import Call, Hook, Steps, Target, call_site
+from speckv_debug.collectors.sglang import targets
+from speckv_debug.collectors.sglang.activity import Grant
+from speckv_debug.collectors.sglang.requests import NOBODY, Identity
+from speckv_debug.collectors.sglang.scene import Methods, Scene, tensor_like
+from speckv_debug.collectors.staging import Derived, stage
+
+
+class PageHooks:
+    """The scheduler's allocator; calls of an allocator inside it are its own affair."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._inside: set[str] = set()
+        self._groups = 0
+        self._group: int | None = None
+
+    def functions(self) -> Iterator[tuple[Target, Hook]]:
+        yield from ()
+
+    def methods(self) -> Iterator[Methods]:
+        cls = type(self._scene.engine.allocator)
+        yield Methods("allocate", cls, targets.ALLOCATES, self.allocate)
+        yield Methods("free", cls, targets.FREES, self.free)
+        yield Methods("free_pages", cls, targets.FREES_PAGES, self.free_pages)
+        yield Methods("group_begin", cls, targets.GROUP_BEGINS, self.group_begin)
+        yield Methods("group_end", cls, targets.GROUP_ENDS, self.group_end)
+        yield Methods("clear", cls, targets.CLEARS, self.clear)
+
+    def allocate(self, call: Call) -> Steps:
+        """alloc, alloc_extend, alloc_decode: the result is a view of the free list, so it is copied at once."""
+        with self._outermost("alloc", call["self"]) as outermost:
+            granted = yield
+        if not outermost:
+            return
+        slots = getattr(granted, "out_full_loc", granted)
+        grant, site = self._scene.activity.grant, call_site(_is_allocator)
+        grant.begin()
+        if slots is None:
+            self._emit_alloc(NOBODY, slots=None, reason=grant.reason, site=site, granted=False)
+        elif grant.counts and sum(grant.counts) == slots.numel():
+            self._split(slots, grant, site)
+        elif slots.numel():
+            self._emit_alloc(NOBODY, slots=stage(slots), reason=grant.reason, site=site, granted=True)
+
+    def _split(self, slots: Any, grant: Grant, site: str | None) -> None:
+        staged, start = stage(slots), 0
+        for req, count in zip(grant.reqs, grant.counts, strict=True):
+            if count:
+                identity, part = self._scene.rows.identity(req), staged.part(start, start + count)
+                self._emit_alloc(identity, slots=part, reason=grant.reason, site=site, granted=True)
+            start += count
+
+    def _emit_alloc(self, identity: Identity, **columns: Any) -> None:
+        self._scene.journal.emit("alloc", pool="full", **identity.columns(), **columns)
+
+    def free(self, call: Call) -> Steps:
+        """free(free_index), free_segment(free_index, start_pos), …; inside a group they are only queued."""
+        slots = call.get("free_index")
+        with self._outermost("free", call["self"]) as outermost:
+            if outermost and tensor_like(slots):
+                self._emit_free(stage(slots) if slots.numel() else None)
+            yield
+
+    def free_pages(self, call: Call) -> Steps:
+        """free_page_ids(page_ids): named by the first slot of each page."""
+        pages = call["page_ids"]
+        with self._outermost("free", call["self"]) as outermost:
+            if outermost:
+                staged, size = stage(pages), self._scene.engine.page_size
+                first = Derived(lambda: staged.resolve() * size, staged.ready)
+                self._emit_free(first if pages.numel() else None)
+            yield
+
+    def _emit_free(self, slots: Any) -> None:
+        """An empty free is no event, but it is the next one of its stretch of code."""
+        activity, journal = self._scene.activity, self._scene.journal
+        reason = activity.free_reason()
+        if slots is None:
+            return
+        if reason == "evict":
+            journal.emit("cache", action="evict", slots=slots, pool="full")
+        whose = NOBODY if reason == "evict" else activity.request
+        place = {"group": self._group, "site": call_site(_is_allocator), "form": "index"}
+        journal.emit("free", pool="full", **whose.columns(), slots=slots, reason=reason, **place)
+
+    def group_begin(self, call: Call) -> Steps:
+        with self._outermost("group", call["self"]) as outermost:
+            yield
+        if outermost:
+            self._groups += 1
+            self._group = self._groups
+            self._scene.journal.emit("free_group", action="begin", group=self._group)
+
+    def group_end(self, call: Call) -> Steps:
+        """What was queued is freed by one call inside, which is no free of its own."""
+        with self._outermost("group", call["self"]) as outermost, self._outermost("free", call["self"]):
+            yield
+        if outermost and self._group is not None:
+            self._scene.journal.emit("free_group", action="end", group=self._group)
+            self._group = None
+
+    def clear(self, call: Call) -> Steps:
+        with self._outermost("clear", call["self"]) as outermost:
+            yield
+        if outermost:
+            self._group = None
+            self._scene.journal.emit("note", level="info", text="the allocator's free lists were reset")
+
+    @contextmanager
+    def _outermost(self, family: str, allocator: Any) -> Iterator[bool]:
+        """Whether this is the engine's own call of the scheduler's allocator, not one made by another."""
+        if allocator is not self._scene.engine.allocator or family in self._inside:
+            yield False
+            return
+        self._inside.add(family)
+        try:
+            yield True
+        finally:
+            self._inside.discard(family)
+
+
+def _is_allocator(frame: types.FrameType) -> bool:
+    """Whether a frame is the allocator's own, or one that only stands between it and its caller."""
+    module = frame.f_globals.get("__name__", "")
+    return ".mem_cache.allocator" in module or frame.f_code.co_name in targets.HELPERS

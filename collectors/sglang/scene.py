@@ -1,0 +1,53 @@
+"""What every group of hooks works with, and the shape of such a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from speckv_debug.collectors.hooking import Hook, Target
+from speckv_debug.collectors.sglang.activity import Activity
+from speckv_debug.collectors.sglang.engine import Engine
+from speckv_debug.collectors.sglang.journal import Journal
+from speckv_debug.collectors.sglang.requests import Rows
+from speckv_debug.collectors.staging import Staged, stage
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The engine that is recorded, where events go, and what is known about the moment."""
+
+    engine: Engine
+    journal: Journal
+    activity: Activity
+    rows: Rows
+
+    def table_slots(self, row: int, start: int, stop: int) -> Staged:
+        """`req_to_token[row, start:stop]` as it stands now."""
+        return stage(self.engine.table.req_to_token[row, start:stop])
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """Methods to be wrapped wherever a class of the MRO of `cls` defines them."""
+
+    name: str
+    cls: type
+    names: tuple[str, ...]
+    hook: Hook
+
+
+class HookGroup(Protocol):
+    """Hooks that record one part of the engine."""
+
+    def functions(self) -> Iterable[tuple[Target, Hook]]:
+        """Module functions and methods of known classes."""
+
+    def methods(self) -> Iterable[Methods]:
+        """Methods of the classes that this scheduler built."""
+
+
+def tensor_like(value: Any) -> bool:
+    """Whether a value has a tensor's interface."""
+    return hasattr(value, "numel") and hasattr(value, "device")

@@ -1,0 +1,136 @@
+"""Builds SGLang's own Scheduler in this process, on the CPU: no server, no tokenizer, no detokenizer."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pkgutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import cpu_kernels
+import stand_ins
+import tiny_llama
+
+ENVIRONMENT = {
+    "SGLANG_USE_CPU_ENGINE": "1",
+    "TRITON_INTERPRET": "1",
+    "TORCHDYNAMO_DISABLE": "1",
+    "GLOO_SOCKET_IFNAME": "lo",
+    "SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY": "1",
+}
+DRAFT_PATHS = (
+    ("draft_worker", "draft_runner"),
+    ("_draft_worker", "draft_runner"),
+    ("draft_model_runner",),
+    ("model_runner",),
+)
+
+
+def boot(sglang: str, page_size: int, attention: str) -> None:
+    """Make SGLang importable on this machine; once a process, before anything imports it."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    stand_ins.install(sglang)
+    cpu_kernels.install(page_size)
+    _load_llamas_only()
+    cpu_kernels.use_triton(attention)
+    _claim_amx()
+
+
+def _load_llamas_only() -> None:
+    """SGLang imports each of its models to know their names: ten seconds for nothing."""
+    everything = pkgutil.iter_modules
+
+    def iter_modules(path: Any = None, prefix: str = "") -> Any:
+        models = prefix == "sglang.srt.models."
+        return (found for found in everything(path, prefix) if not models or "llama" in found.name)
+
+    pkgutil.iter_modules = iter_modules
+
+
+def _claim_amx() -> None:
+    """SGLang falls back to a backend without tree masks where AMX is missing; our attention needs none."""
+    try:
+        import sglang.srt.arg_groups.overrides as overrides
+    except ImportError:
+        return
+    overrides.cpu_has_amx_support = lambda: True
+    if hasattr(overrides, "get_platform"):
+        real = overrides.get_platform
+
+        class Platform:
+            has_amx = True
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(real(), name)
+
+        overrides.get_platform = Platform
+
+
+def allow_overlap() -> None:
+    """SGLang switches overlap scheduling off on the CPU. The order of events is then the real one; streams are not."""
+    import torch
+
+    torch.Tensor.record_stream = lambda self, stream: None
+    try:
+        import sglang.srt.arg_groups.speculative_hook as arguments
+    except ImportError:
+        return
+    arguments._disable_overlap_schedule_for_cpu = lambda server_args: None
+
+
+def build(noise: float, draft: str | None, **arguments: Any) -> Any:
+    """A Scheduler with a tiny target and, if `draft` names an architecture, a draft model that agrees in part."""
+    folder = Path(tempfile.mkdtemp(prefix="tiny-llama-"))
+    arguments = {
+        "model_path": tiny_llama.write_config(folder / "target"),
+        "load_format": "dummy",
+        "skip_tokenizer_init": True,
+        "device": "cpu",
+        "dtype": "float32",
+        "context_length": 256,
+        "disable_cuda_graph": True,
+        "skip_server_warmup": True,
+        "mem_fraction_static": 0.4,
+        "log_level": "error",
+        "disable_overlap_schedule": True,
+        "random_seed": 7,
+        **arguments,
+    }
+    if draft:
+        arguments["speculative_draft_model_path"] = tiny_llama.write_config(folder / "draft", draft)
+    scheduler = _construct(arguments)
+    target = scheduler.tp_worker.model_runner.model
+    tiny_llama.set_weights(target)
+    if draft:
+        tiny_llama.set_weights(_draft_model(scheduler), noise=noise, shared_with=target)
+    return scheduler
+
+
+def _construct(arguments: dict[str, Any]) -> Any:
+    import sglang.srt.managers.scheduler as module
+    from sglang.srt.server_args import PortArgs, ServerArgs
+
+    known = {name for cls in ServerArgs.__mro__ for name in getattr(cls, "__annotations__", {})}
+    server_args = ServerArgs(**{name: value for name, value in arguments.items() if name in known})
+    port_args = PortArgs.init_new(server_args)
+    if hasattr(module, "publish"):  # 0.5.21 and later: a context of the process holds ranks and arguments
+        world_rank = module.spawn_world_rank(server_args, tp_rank=0, pp_rank=0)
+        ranks = module.SpawnRanks(world_rank=world_rank, dp_rank=None, gpu_id=0)
+        module.publish(server_args, role="scheduler", ranks=ranks)
+        return module.Scheduler(server_args, port_args)
+    given = {"server_args": server_args, "port_args": port_args, "dp_rank": None}
+    names = list(inspect.signature(module.Scheduler.__init__).parameters)[1:]
+    return module.Scheduler(**{name: given.get(name, 0) if name != "dp_rank" else None for name in names})
+
+
+def _draft_model(scheduler: Any) -> Any:
+    for path in DRAFT_PATHS:
+        found = scheduler.draft_worker
+        for name in path:
+            found = getattr(found, name, None)
+        if hasattr(found, "model"):
+            return found.model
+    raise SystemExit(f"no draft model on {scheduler.draft_worker!r}")

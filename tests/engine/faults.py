@@ -1,0 +1,72 @@
+"""Faults planted from outside: a function of the engine is wrapped before the collector attaches."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+FIRST_BAD_CALL = 6
+
+
+def swapped_mover_arguments() -> None:
+    """The KV mover copies the targets over the sources, from the sixth call on."""
+    from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool
+
+    move, calls = MHATokenToKVPool.move_kv_cache, _Calls()
+
+    def swapped(self: Any, tgt_loc: Any, src_loc: Any) -> Any:
+        return move(self, src_loc, tgt_loc) if calls.is_bad() else move(self, tgt_loc, src_loc)
+
+    MHATokenToKVPool.move_kv_cache = swapped
+
+
+def skipped_move() -> None:
+    """Accepted tokens stay where the verify wrote them, from the sixth call on."""
+    module = importlib.import_module("sglang.srt.speculative.spec_utils")
+    move, calls = module.move_accept_tokens_to_target_kvcache, _Calls()
+
+    def skipped(*args: Any, **kwargs: Any) -> Any:
+        return None if calls.is_bad() else move(*args, **kwargs)
+
+    _replace(move, skipped)
+
+
+def leaked_tail() -> None:
+    """The over-allocated tail of one request is not freed: the second that ends keeps its own."""
+    module = importlib.import_module("sglang.srt.mem_cache.common")
+    free_tail, calls = module._release_overallocated_kv_indices, _Calls(first_bad=2, last_bad=2)
+
+    def kept(*args: Any, **kwargs: Any) -> Any:
+        return None if calls.is_bad() else free_tail(*args, **kwargs)
+
+    _replace(free_tail, kept)
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    "swapped-mover-arguments": swapped_mover_arguments,
+    "skipped-move": skipped_move,
+    "leaked-tail": leaked_tail,
+}
+
+
+class _Calls:
+    """Counts calls; the bad ones are the `first_bad`-th to the `last_bad`-th."""
+
+    def __init__(self, first_bad: int = FIRST_BAD_CALL, last_bad: int = sys.maxsize) -> None:
+        self._count, self._first, self._last = 0, first_bad, last_bad
+
+    def is_bad(self) -> bool:
+        self._count += 1
+        return self._first <= self._count <= self._last
+
+
+def _replace(old: Any, new: Any) -> None:
+    """Give the new function to the module that defines the old one and to all that imported it."""
+    for module in list(sys.modules.values()):
+        if isinstance(module, types.ModuleType):
+            for name, value in list(vars(module).items()):
+                if value is old:
+                    setattr(module, name, new)

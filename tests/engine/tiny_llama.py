@@ -1,0 +1,56 @@
+"""A tiny Llama: a config.json on disk, weights from a seed in memory."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+
+VOCABULARY = 64
+
+
+def write_config(folder: Path, architecture: str = "LlamaForCausalLM", layers: int = 1) -> str:
+    """Write config.json; the folder's path as a string."""
+    hidden, heads = 32, 2
+    config = {
+        "architectures": [architecture],
+        "model_type": "llama",
+        "hidden_size": hidden,
+        "intermediate_size": 2 * hidden,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": 1,
+        "head_dim": hidden // heads,
+        "vocab_size": VOCABULARY,
+        "max_position_embeddings": 512,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 10000.0,
+        "hidden_act": "silu",
+        "tie_word_embeddings": False,
+        "torch_dtype": "float32",
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "attention_bias": False,
+    }
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    return str(folder)
+
+
+def set_weights(model, noise: float = 0.0, shared_with=None) -> None:
+    """The same seed gives the same weights; `noise` makes a draft model that agrees in part."""
+    import torch
+
+    shared = {p.data_ptr() for p in shared_with.parameters()} if shared_with is not None else set()
+    with torch.no_grad():
+        for name, parameter in sorted(model.named_parameters()):
+            if parameter.data_ptr() in shared:
+                continue
+            generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+            scale = 0.12 if "layers" in name else 0.3
+            if "norm" in name:
+                parameter.fill_(1.0)
+            else:
+                parameter.copy_(torch.randn(parameter.shape, generator=generator) * scale)
+            if noise:
+                parameter.add_(torch.randn(parameter.shape, generator=generator) * scale * noise)
