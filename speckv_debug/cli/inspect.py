@@ -1,0 +1,65 @@
+"""Look at a recording in the terminal: the findings, the list of verify steps, one step drawn.
+
+The laws are judged while one already looks around. q quits, f1 lists the keys.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from speckv_debug.errors import UsageError
+from speckv_debug.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from speckv_debug.recording.reader import Recording
+    from speckv_debug.viewers.tui.inspection import Inspection
+
+EXAMPLES = """examples:
+  speckv-debug inspect run.speckv
+  speckv-debug inspect run.speckv --at 812 --request 7"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("recording", type=Path, metavar="RECORDING", help="folder that record or import made")
+    parser.add_argument("--at", type=int, metavar="STEP", help="open the verify of this engine step")
+    parser.add_argument(
+        "--request", metavar="ID", help="open a verify of this request [at STEP, or its first]"
+    )
+    parser.add_argument(
+        "--process",
+        metavar="LABEL",
+        help="look at this process, its label or how that begins [the first with it]",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the recording until the person quits."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "inspect needs a terminal on stdin and stdout",
+            f"Without one: speckv-debug check {args.recording}, or speckv-debug report {args.recording}",
+        )
+    from speckv_debug.cli.opening import open_recording
+    from speckv_debug.viewers.tui.app import InspectorApp
+    from speckv_debug.viewers.tui.places import start_place
+
+    inspection = _inspection(open_recording(args.recording))
+    place = start_place(inspection, step=args.at, request=args.request, process=args.process)
+    app = InspectorApp(inspection, place)
+    app.run()
+    print(f"next: speckv-debug report {args.recording}", file=sys.stderr)
+    return app.return_code or ExitCode.CLEAN
+
+
+def _inspection(recording: Recording) -> Inspection:
+    from speckv_debug.checks import RULES
+    from speckv_debug.checks.run import check
+    from speckv_debug.viewers.tui.inspection import Law
+    from speckv_debug.viewers.tui.recorded import inspection_of
+
+    laws = {rule.id: Law(rule.law, rule.look_at) for rule in RULES.values()}
+    return inspection_of(recording, lambda: check(recording), laws)

@@ -1,0 +1,251 @@
+"""Small made-up runs for the inspector's tests: the smallest example and what comes before and after it."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from speckv_debug.model.events import Accept, Event, Free, Move
+from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity, Unknown
+from speckv_debug.model.process import Pool, Process
+from speckv_debug.model.verify import DraftTree, KVBounds, SlotMove, VerifyStep
+from speckv_debug.viewers.tui.app import InspectorApp
+from speckv_debug.viewers.tui.inspection import Inspection, Law
+from speckv_debug.viewers.tui.lookup import StepLookup
+
+LABEL = "tp0-pp0-dp0-4711"
+CELL_WIDTH = 12.2
+"""Of a character in a screenshot."""
+FIRST_STEP, BROKEN_STEP, REQUESTS = 800, 812, ("7", "8", "chat-19")
+
+
+def smallest_step(**changes: Any) -> VerifyStep:
+    """R, A, B, C at slots 42080 to 42083 of page size 128; R, A, C are accepted, the bonus is 31."""
+    step = VerifyStep(
+        process=LABEL,
+        seq=5000,
+        step=BROKEN_STEP,
+        request="7",
+        row=7,
+        epoch=1,
+        algorithm="eagle",
+        sampling="greedy",
+        seq_len=4096,
+        accept_len=3,
+        new_seq_len=4099,
+        bonus_token=31,
+        block_start=0,
+        tree=DraftTree(tokens=(11, 21, 22, 23), parents=(-1, 0, 0, 1), positions=(4096, 4097, 4097, 4098)),
+        accepted=(0, 1, 3),
+        output_tokens=(21, 23, 31),
+        kv_tokens=(11, 21, 23),
+        out_cache_loc=(42080, 42081, 42082, 42083),
+        predict=(21, 23, 0, 31),
+        moves=smallest_moves(),
+        bounds=KVBounds(committed=4096, allocated=4352),
+        page_size=128,
+    )
+    return dataclasses.replace(step, **changes)
+
+
+def smallest_moves(*, ran: tuple[int, int] = (42083, 42082)) -> tuple[SlotMove, ...]:
+    """The three moves due; `ran` is the (source, target) that the engine passed for the last one."""
+    due = ((0, 11, 0, 42080, 42080), (1, 21, 1, 42081, 42081), (2, 23, 3, 42083, 42082))
+    return tuple(
+        SlotMove(
+            k=k,
+            token=token,
+            verify_row=row,
+            position=4096 + k,
+            source=source,
+            target=target,
+            engine_source=ran[0] if k == 2 else source,
+            engine_target=ran[1] if k == 2 else target,
+        )
+        for k, token, row, source, target in due
+    )
+
+
+class SmallRun:
+    """`count` verifies of three requests, three to a step, from step 800 on; all look like the smallest."""
+
+    def __init__(self, count: int = 60, *, swapped: bool = True) -> None:
+        number = np.arange(count, dtype=np.int64)
+        self._swapped = swapped
+        self.seq = 100 + 10 * number
+        self.step = FIRST_STEP + number // len(REQUESTS)
+        self.row = 7 + number % len(REQUESTS)
+        self.accept_len = 1 + number * 7 % 4 % 3
+        if swapped:
+            self.accept_len[(self.step == BROKEN_STEP) & (self.row == 7)] = 3
+        self.width = np.full(count, 4, np.int64)
+        self.request = [REQUESTS[i % len(REQUESTS)] for i in range(count)]
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def verify(self, index: int) -> VerifyStep:
+        n, broken = int(self.accept_len[index]), self._swapped and self.step[index] == BROKEN_STEP
+        ran = (42082, 42083) if broken and self.request[index] == "7" else (42083, 42082)
+        whole = smallest_step()
+        return dataclasses.replace(
+            whole,
+            seq=int(self.seq[index]),
+            step=int(self.step[index]),
+            request=self.request[index],
+            row=int(self.row[index]),
+            accept_len=n,
+            new_seq_len=4096 + n,
+            accepted=whole.accepted[:n],
+            kv_tokens=whole.kv_tokens[:n],
+            output_tokens=(*whole.output_tokens[: n - 1], 31),
+            moves=smallest_moves(ran=ran)[:n],
+        )
+
+
+class SmallProcess:
+    """A process that was never on disk."""
+
+    def __init__(
+        self, steps: SmallRun, label: str = LABEL, tables: tuple[str, ...] = ("accept", "move")
+    ) -> None:
+        self.label = label
+        self.lookup = StepLookup(steps)
+        self.info = Process(
+            label=label,
+            engine="sglang",
+            engine_version="0.5.23",
+            tables=tables,
+            pools=(Pool(name="full", kind="full", page_size=128),),
+            settings={"algorithm": "EAGLE", "topk": 2},
+        )
+        self.span = (100, 100 + 10 * max(1, len(steps)))
+
+    def events(self, first_seq: int, last_seq: int) -> Iterator[Event]:
+        """An accept and a move for each verify, a free at the end."""
+        steps = self.lookup.steps
+        for i in range(len(steps)):
+            seq, step = int(steps.seq[i]), int(steps.step[i])
+            if first_seq <= seq <= last_seq:
+                yield Accept(
+                    seq=seq,
+                    step=step,
+                    request=steps.request[i],
+                    row=int(steps.row[i]),
+                    accept_index=(0, 1, 3),
+                )
+                yield Move(
+                    seq=seq + 1, step=step, pool="full", src=(42080, 42081, 42083), tgt=(42080, 42081, 42082)
+                )
+        if first_seq <= self.span[1] <= last_seq:
+            yield Free(
+                seq=self.span[1], pool="full", request="8", reason="finish", slots=tuple(range(4224, 4352))
+            )
+
+
+def swapped_move(seq: int = 460) -> Finding:
+    """The root cause: the last move of request 7 at step 812 ran backwards."""
+    table = Evidence(
+        title="accepted rows and their slots",
+        columns=("k", "token", "verify row", "source", "target", "engine moved"),
+        rows=(
+            (0, "R 11", 0, 42080, 42080, "42080 <- 42080"),
+            (1, "A 21", 1, 42081, 42081, "42081 <- 42081"),
+            (2, "C 23", 3, 42083, 42082, "42083 <- 42082"),
+        ),
+        marked=(2,),
+    )
+    return Finding(
+        rule="MOV-PAIR",
+        severity=Severity.ERROR,
+        process=LABEL,
+        message="the last move runs backwards: C's KV is overwritten by B's, which was rejected",
+        step=BROKEN_STEP,
+        request="7",
+        row=7,
+        epoch=1,
+        pool="full",
+        slots=(42082, 42083),
+        expected="42082 <- 42083",
+        actual="42083 <- 42082",
+        evidence=(table,),
+        first_seq=seq,
+    )
+
+
+def consequence(seq: int = 490) -> Finding:
+    """What follows from it: the wrong token is read from then on."""
+    return Finding(
+        rule="LEN-TOKEN",
+        severity=Severity.ERROR,
+        process=LABEL,
+        message="position 4098 holds B, the output says C",
+        step=BROKEN_STEP + 1,
+        request="7",
+        first_seq=seq,
+        repeats=391,
+        cause=460,
+    )
+
+
+def leak(seq: int = 700) -> Finding:
+    """A finding that no verify shows."""
+    return Finding(
+        rule="OWN-LEAK",
+        severity=Severity.WARNING,
+        process=LABEL,
+        message="2 pages of the finished request 8 have no holder",
+        request="8",
+        pages=(33, 34),
+        first_seq=seq,
+    )
+
+
+def broken() -> CheckResult:
+    """Two root causes, one consequence, one rule that had nothing to judge."""
+    return CheckResult(
+        findings=(swapped_move(), consequence(), leak()),
+        unknown=(Unknown(rule="OWN-RACE", why="needs device times: record --level 3", instances=41),),
+        checked={"MOV-PAIR": 60, "LEN-TOKEN": 600, "OWN-LEAK": 3},
+    )
+
+
+def clean() -> CheckResult:
+    """Everything judged, nothing found."""
+    return CheckResult(checked={"MOV-PAIR": 60, "LEN-TOKEN": 600})
+
+
+LAWS = {
+    "MOV-PAIR": Law(
+        "Each accepted row's KV moves from its verify slot to the slot of its position.",
+        "move_accept_tokens_to_target_kvcache → KVCache.move_kv_cache(tgt_loc, src_loc)",
+    )
+}
+
+
+def inspection(
+    check: Callable[[], CheckResult] = broken, *processes: SmallProcess, **changes: Any
+) -> Inspection:
+    """`run.speckv` with one process, unless others are given."""
+    return Inspection(
+        name=changes.pop("name", "run.speckv"),
+        processes=processes or (SmallProcess(SmallRun()),),
+        check=check,
+        laws=LAWS,
+        **changes,
+    )
+
+
+def text_of(app: InspectorApp) -> str:
+    """What the screen shows, line by line, without colours."""
+    lines: dict[float, str] = {}
+    drawn = re.findall(r'<text [^>]*? x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>', app.export_screenshot())
+    for x, y, text in drawn:
+        column = round(float(x) / CELL_WIDTH)
+        lines[float(y)] = lines.get(float(y), "").ljust(column) + html.unescape(text).replace("\xa0", " ")
+    return "\n".join(lines[y].rstrip() for y in sorted(lines))

@@ -1,0 +1,324 @@
+"""The inspector driven by keys: where they lead, and that the screen stays alive."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+
+from speckv_debug.errors import UsageError
+from speckv_debug.model.finding import CheckResult
+from speckv_debug.viewers.tui.app import InspectorApp
+from speckv_debug.viewers.tui.inspection import Inspection
+from speckv_debug.viewers.tui.places import Place
+from speckv_debug.viewers.tui.screens.events import EventsScreen
+from speckv_debug.viewers.tui.screens.findings import FindingsScreen
+from speckv_debug.viewers.tui.screens.help import HelpScreen
+from speckv_debug.viewers.tui.screens.step import StepScreen
+from speckv_debug.viewers.tui.screens.steps import StepsScreen
+from tests.inspected import LABEL, SmallProcess, SmallRun, broken, clean, inspection, text_of
+
+Inspector = Pilot[None]
+
+
+@asynccontextmanager
+async def inspecting(
+    looked_at: Inspection | None = None, place: Place | None = None, size: tuple[int, int] = (100, 30)
+) -> AsyncIterator[tuple[InspectorApp, Inspector]]:
+    """The app with its check done."""
+    app = InspectorApp(looked_at or inspection(), place)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await until(pilot, lambda: app.outcome is not None or bool(app.stopped))
+        yield app, pilot
+
+
+async def until(pilot: Inspector, true: object) -> None:
+    """Wait for something that another thread does."""
+    deadline = time.monotonic() + 10
+    while not true():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        await pilot.pause(0.05)
+    await pilot.pause()
+
+
+def here(app: InspectorApp) -> tuple[type, int | None]:
+    """The screen, and the verify that it shows."""
+    screen = app.screen
+    place = screen.place if isinstance(screen, StepScreen | StepsScreen) else None
+    return type(screen), None if place is None else place.index
+
+
+async def test_it_begins_with_the_verdict_and_the_root_cause() -> None:
+    async with inspecting() as (app, _):
+        shown = text_of(app)
+        assert here(app) == (FindingsScreen, None)
+        assert "2 root causes, 1 consequence, since step 812" in shown
+        assert "Each accepted row's KV moves from its verify slot" in shown
+        assert "unknown: OWN-RACE 41 (needs device times: record --level 3)" in shown
+
+
+async def test_enter_opens_the_place_and_escape_goes_back() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("enter")
+        assert here(app) == (StepScreen, 36)
+        assert "✗ ran 42083 ← 42082" in text_of(app)
+        await pilot.press("escape")
+        assert here(app) == (FindingsScreen, None)
+        await pilot.press("escape")
+        assert here(app) == (FindingsScreen, None)
+
+
+async def test_a_finding_that_no_verify_shows_opens_its_events() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("G", "enter")
+        await until(pilot, lambda: "finish" in text_of(app))
+        assert here(app)[0] is EventsScreen
+        line = next(line for line in text_of(app).splitlines() if line.startswith("›"))
+        assert line.split()[:4] == ["›", "✗", "700", "-"]
+
+
+async def test_n_walks_through_all_findings_from_any_screen() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("v", "n")
+        assert here(app) == (StepScreen, 36)
+        await pilot.press("n")
+        assert here(app) == (StepScreen, 39)
+        await pilot.press("n")
+        await until(pilot, lambda: here(app)[0] is EventsScreen)
+        await pilot.press("N")
+        assert here(app) == (StepScreen, 39)
+        await pilot.press("left", "n")
+        assert here(app) == (StepScreen, 39)
+        await pilot.press("N", "N")
+        assert here(app) == (StepScreen, 36)
+        await until(pilot, lambda: "this is the first finding" in text_of(app))
+
+
+async def test_arrows_follow_the_request_and_r_goes_through_its_step() -> None:
+    async with inspecting(place=Place(LABEL, 36)) as (app, pilot):
+        assert here(app) == (StepScreen, 36)
+        await pilot.press("right", "l")
+        assert here(app) == (StepScreen, 42)
+        await pilot.press("h", "r", "r", "R")
+        assert here(app) == (StepScreen, 40)
+        await pilot.press("R", "R")
+        assert here(app) == (StepScreen, 39)
+        await until(pilot, lambda: "this is the first request of this step" in text_of(app))
+
+
+async def test_colon_goes_to_a_step_of_the_same_request_where_there_is_one() -> None:
+    async with inspecting(place=Place(LABEL, 38)) as (app, pilot):
+        await pilot.press("colon", *"805", "enter")
+        assert here(app) == (StepScreen, 17)
+        await pilot.press("colon", *"805", "space", "8", "enter")
+        assert here(app) == (StepScreen, 16)
+
+
+async def test_colon_names_the_nearest_step_when_there_is_none() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("colon", *"900", "enter")
+        await until(pilot, lambda: "no verify at step 900" in text_of(app))
+        assert "819" in text_of(app)
+        assert here(app) == (FindingsScreen, None)
+        await pilot.press("colon", *"word", "enter")
+        await until(pilot, lambda: "'word' is no step" in text_of(app))
+
+
+async def test_colon_moves_the_cursor_of_the_list_and_enter_opens() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("v", "colon", *"812", "enter")
+        assert here(app) == (StepsScreen, 36)
+        await pilot.press("enter")
+        assert here(app) == (StepScreen, 36)
+        await pilot.press("escape", "j")
+        assert here(app) == (StepsScreen, 37)
+
+
+async def test_slash_filters_steps_by_request_while_typing() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("v", "slash", *"chat")
+        await pilot.pause()
+        assert "1 of 20 with 'chat'" in text_of(app)
+        await pilot.press("enter", "G", "enter")
+        assert here(app) == (StepScreen, 59)
+        await pilot.press("escape", "escape")
+        await pilot.pause()
+        assert here(app) == (StepsScreen, 59)
+        assert "60 of 60" in text_of(app)
+        await pilot.press("slash", *"nobody")
+        await pilot.pause()
+        assert "no verify step here" in text_of(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "of 60" in text_of(app)
+
+
+async def test_slash_filters_findings_by_any_word() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("slash", *"leak", "enter")
+        await pilot.pause()
+        shown = text_of(app)
+        assert "OWN-LEAK" in shown and "MOV-PAIR" not in shown
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "MOV-PAIR" in text_of(app)
+
+
+async def test_slash_in_a_step_goes_to_the_next_verify_of_a_request() -> None:
+    async with inspecting(place=Place(LABEL, 36)) as (app, pilot):
+        await pilot.press("slash", *"chat", "enter")
+        assert here(app) == (StepScreen, 38)
+        await pilot.press("slash", *"nobody", "enter")
+        await until(pilot, lambda: "no request with 'nobody'" in text_of(app))
+
+
+async def test_steps_can_be_looked_at_while_the_check_runs() -> None:
+    finish = threading.Event()
+
+    def slow() -> CheckResult:
+        assert finish.wait(20)
+        return broken()
+
+    app = InspectorApp(inspection(slow))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await until(pilot, lambda: app.progress.startswith("checking"))
+        assert "checking …" in text_of(app)
+        await pilot.press("n")
+        await until(pilot, lambda: "the check is still running" in text_of(app))
+        await pilot.press("v", "j", "enter")
+        assert here(app) == (StepScreen, 1)
+        finish.set()
+        await until(pilot, lambda: app.outcome is not None)
+        assert "✗ 3 findings" in text_of(app)
+        await pilot.press("n")
+        assert here(app) == (StepScreen, 36)
+
+
+async def test_a_running_check_shows_that_it_is_alive() -> None:
+    finish = threading.Event()
+    app = InspectorApp(inspection(lambda: broken() if finish.wait(20) else clean()))
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.progress == "checking … 1 s")
+        finish.set()
+
+
+async def test_leaving_does_not_wait_for_the_check() -> None:
+    finish = threading.Event()
+    app = InspectorApp(inspection(lambda: broken() if finish.wait(20) else clean()))
+    started = time.monotonic()
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.progress.startswith("checking"))
+        await pilot.press("q")
+    assert time.monotonic() - started < 10
+    finish.set()
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (KeyError("tree"), "the check stopped: KeyError: 'tree'"),
+        (UsageError("no rule X", "See rules."), "no rule X. See rules."),
+    ],
+)
+async def test_a_check_that_fails_leaves_the_steps(error: Exception, why: str) -> None:
+    def fails() -> CheckResult:
+        raise error
+
+    async with inspecting(inspection(fails)) as (app, pilot):
+        assert why in text_of(app)
+        await pilot.press("n")
+        await pilot.press("v", "enter")
+        assert here(app) == (StepScreen, 0)
+
+
+async def test_a_clean_recording_says_what_was_judged() -> None:
+    async with inspecting(inspection(clean)) as (app, pilot):
+        assert "nothing found · 660 instances of 2 rules judged" in text_of(app)
+        assert "✓ nothing found" in text_of(app)
+        await pilot.press("n")
+        await until(pilot, lambda: "nothing was found" in text_of(app))
+
+
+async def test_nothing_judged_is_not_called_clean() -> None:
+    async with inspecting(inspection(CheckResult)) as (app, _):
+        assert "can't be judged: no instance of any rule had what it needs" in text_of(app)
+
+
+async def test_a_run_without_verifies_shows_its_events() -> None:
+    async with inspecting(inspection(clean, SmallProcess(SmallRun(0)))) as (app, pilot):
+        await pilot.press("v")
+        await until(pilot, lambda: "no verify step was recorded" in text_of(app))
+        await pilot.press("e")
+        await until(pilot, lambda: "finish" in text_of(app))
+        assert here(app)[0] is EventsScreen
+
+
+async def test_text_of_the_recording_is_neither_markup_nor_control_code() -> None:
+    run = SmallRun(6)
+    run.request[0] = "[red]x[/red]\x1b[2J\u202e"
+    looked_at = inspection(
+        broken, SmallProcess(run), name="a[b]\n.speckv", problems=("part \x9b is [bold]damaged",)
+    )
+    async with inspecting(looked_at, Place(LABEL, 0), size=(120, 30)) as (app, pilot):
+        assert "[red]x[/red]\\x1b[2J\\u202e" in text_of(app)
+        assert "a[b]\\n.speckv" in text_of(app)
+        await pilot.press("f")
+        assert "part \\x9b is [bold]damaged" in text_of(app)
+        await pilot.press("slash", *"[/x]", "enter")
+        await pilot.pause()
+        assert "[/x]" in text_of(app)
+
+
+async def test_processes_are_gone_through_with_o() -> None:
+    ranks = (SmallProcess(SmallRun(6), "tp0-1"), SmallProcess(SmallRun(60), "tp1-2"))
+    async with inspecting(inspection(clean, *ranks)) as (app, pilot):
+        await pilot.press("v", "o")
+        assert app.screen_stack[-1].query_one("PlaceBar").crumbs[1] == "tp1-2"  # type: ignore[attr-defined]
+        await pilot.press("enter", "o")
+        assert isinstance(app.screen, StepScreen) and app.screen.place == Place("tp0-1", 0)
+        await pilot.press("O")
+        assert app.screen.place == Place("tp1-2", 0)
+
+
+async def test_help_lists_the_keys_of_the_screen_below() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("enter", "question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        shown = text_of(app)
+        assert "Next verify of this request" in shown and "→ l" in shown
+        await pilot.press("escape")
+        assert here(app) == (StepScreen, 36)
+
+
+async def test_the_palette_runs_any_action_by_name() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("ctrl+p", *"go steps")
+        await until(pilot, lambda: "go: steps" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: here(app)[0] is StepsScreen)
+
+
+async def test_every_key_has_a_sentence_and_a_stable_name() -> None:
+    for owner in (InspectorApp, FindingsScreen, StepsScreen, StepScreen, EventsScreen):
+        for binding in owner.BINDINGS:
+            assert "." in binding.id and binding.tooltip, binding
+
+
+async def test_light_and_dark() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("ctrl+t")
+        assert app.theme == "textual-light"
+        await pilot.press("ctrl+t")
+        assert app.theme == "textual-dark"
+
+
+@pytest.mark.parametrize("size", [(20, 6), (80, 24), (119, 39), (200, 60)])
+async def test_no_size_breaks_a_screen(size: tuple[int, int]) -> None:
+    async with inspecting(size=size) as (app, pilot):
+        await pilot.press("enter", "v", "e", "f", "question_mark", "escape")
+        await pilot.resize_terminal(80, 24)
+        assert here(app) == (FindingsScreen, None)

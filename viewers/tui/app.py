@@ -1,0 +1,255 @@
+"""The inspector: which screens there are, how one gets from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.command import Provider
+from textual.reactive import reactive
+from textual.screen import Screen
+
+from speckv_debug.errors import UsageError
+from speckv_debug.model.text import printable
+from speckv_debug.viewers.tui import checking
+from speckv_debug.viewers.tui.commands import DeedCommands
+from speckv_debug.viewers.tui.inspection import Inspection
+from speckv_debug.viewers.tui.keys import deeds
+from speckv_debug.viewers.tui.lookup import StepLookup
+from speckv_debug.viewers.tui.outline import Entry, Marks, Outcome
+from speckv_debug.viewers.tui.places import Place, find_place, parse_goal
+from speckv_debug.viewers.tui.screens.events import EventsScreen
+from speckv_debug.viewers.tui.screens.findings import FindingsScreen
+from speckv_debug.viewers.tui.screens.help import HelpScreen
+from speckv_debug.viewers.tui.screens.step import StepScreen
+from speckv_debug.viewers.tui.screens.steps import StepsScreen
+from speckv_debug.viewers.tui.walk import Moment, next_finding
+
+INTERRUPTED = 130
+
+
+class InspectorApp(App[None]):
+    """Looks at one recording; `place` opens a verify at once."""
+
+    TITLE = "speckv-debug"
+    CSS_PATH = "styles.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012  so declared by Textual
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (40, "-tall")]  # noqa: RUF012  so declared by Textual
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {DeedCommands}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "findings", tooltip="Show the verdict and all findings", id="go.findings", show=False),
+        Binding("v", "steps", "Steps", tooltip="Show all verify steps", id="go.steps"),
+        Binding("n", "finding(1)", "Finding", tooltip="Go to the next finding", id="go.next-finding"),
+        Binding("N", "finding(-1)", tooltip="Go to the finding before", id="go.finding-before", show=False),
+        Binding("o", "process(1)", "Process", tooltip="Look at the next process", id="go.process"),
+        Binding("O", "process(-1)", tooltip="Look at the process before", id="go.process-before", show=False),
+        Binding("escape", "back", tooltip="Go back one level, or give up a filter", id="go.back", show=False),
+        Binding("f1,question_mark", "help", "Help", tooltip="Say what keys and marks mean", id="view.help"),
+        Binding("ctrl+t", "theme", tooltip="Change between light and dark", id="view.theme", show=False),
+        Binding("ctrl+p", "command_palette", tooltip="List all commands", id="view.commands", show=False),
+        Binding("q", "quit", "Quit", tooltip="Leave the inspector", id="view.quit"),
+    ]
+
+    outcome: reactive[Outcome | None] = reactive(None)
+    progress: reactive[str] = reactive("reading steps …")
+
+    def __init__(self, inspection: Inspection, place: Place | None = None) -> None:
+        super().__init__()
+        self.inspection = inspection
+        self.stopped = ""
+        self._lookups: dict[str, StepLookup] = {}
+        self._start_place = place
+        self._visited: Entry | None = None
+        self._seconds = 0
+
+    def get_default_screen(self) -> Screen[None]:
+        return FindingsScreen()
+
+    def on_mount(self) -> None:
+        if self._start_place is not None:
+            process = self.inspection.process(self._start_place.process)
+            self._lookups[process.label] = process.lookup
+            self.open_step(self._start_place)
+        self.set_interval(1, self._tick)
+        checking.start(self.inspection, self.post_message)
+
+    def on_steps_read(self, message: checking.StepsRead) -> None:
+        self._lookups[message.process] = message.lookup
+        if len(self._lookups) == len(self.inspection.processes):
+            self.progress, self._seconds = "checking …", 0
+
+    def on_checked(self, message: checking.Checked) -> None:
+        self.progress = ""
+        self.outcome = message.outcome
+
+    def on_stopped(self, message: checking.Stopped) -> None:
+        self.stopped = f"the check stopped: {printable(message.why)}"
+        self.progress = "! check stopped"
+
+    def _tick(self) -> None:
+        """A running check shows that it is alive."""
+        if self.outcome is None and not self.stopped:
+            self._seconds += 1
+            self.progress = f"{self.progress.split('…')[0]}… {self._seconds} s"
+
+    def lookup(self, process: str) -> StepLookup:
+        """The verifies of a process that have been read."""
+        return self._lookups[process]
+
+    def marks(self, process: str) -> Marks:
+        """Verify → its findings, as far as they are known."""
+        return {} if self.outcome is None else self.outcome.marks.get(process, {})
+
+    def moves_recorded(self, process: str) -> bool:
+        """Whether an absent move is evidence."""
+        return self.inspection.process(process).info.records("move")
+
+    def say(self, text: str, severity: Literal["information", "warning"] = "warning") -> None:
+        """A short notice; `text` may hold words of the recording."""
+        self.notify(printable(text), severity=severity, timeout=4, markup=False)
+
+    def open_step(self, place: Place) -> None:
+        """Draw one verify."""
+        screen = self._uncover(StepScreen)
+        if isinstance(screen, StepScreen):
+            screen.show(place)
+        else:
+            self.push_screen(StepScreen(place))
+
+    def open_events(self, process: str, seq: int) -> None:
+        """List the events around `seq`."""
+        screen = self._uncover(EventsScreen)
+        if isinstance(screen, EventsScreen):
+            screen.show(process, seq)
+        else:
+            self.push_screen(EventsScreen(process, seq))
+
+    def open_finding(self, entry: Entry) -> None:
+        """Go to where a finding shows: its verify, else its first event."""
+        self._visited = entry
+        if entry.place is not None:
+            self.open_step(entry.place)
+        else:
+            self.open_events(entry.finding.process, entry.finding.first_seq)
+
+    def go_to(self, text: str) -> None:
+        """Go where a person asked to go, or say what there is instead."""
+        try:
+            place = self._goal(text)
+        except UsageError as error:
+            self.say(f"{error.what}: {error.remedy}")
+            return
+        if isinstance(self.screen, StepsScreen):
+            self.screen.show(place)
+        else:
+            self.open_step(place)
+
+    def _goal(self, text: str) -> Place:
+        step, request = parse_goal(text)
+        here = self._here()
+        if here.process not in self._lookups:
+            raise UsageError("the steps are still being read", "try again in a moment")
+        lookup = self.lookup(here.process)
+        if request is None and step is not None and isinstance(self.screen, StepScreen):
+            own = lookup.steps.request[here.index]
+            same = [int(i) for i in lookup.at_step(step) if lookup.steps.request[int(i)] == own]
+            if same:
+                return Place(here.process, same[0])
+        return find_place(self.inspection, here.process, step, request)
+
+    def _here(self) -> Place:
+        """The verify that one looks at, or the first one."""
+        screen = self.screen
+        place = screen.place if isinstance(screen, StepScreen | StepsScreen) else None
+        if place is None and isinstance(screen, EventsScreen):
+            return Place(screen.process, 0)
+        return place or Place(self.inspection.labels[0] if self.inspection.labels else "", 0)
+
+    def action_findings(self) -> None:
+        self._uncover(FindingsScreen)
+
+    def action_steps(self) -> None:
+        here = self._here()
+        if here.process not in self._lookups:
+            self.say("the steps are still being read")
+        elif not len(self.lookup(here.process)):
+            self.say("no verify step was recorded; e shows the events")
+        elif isinstance(screen := self._uncover(StepsScreen), StepsScreen):
+            screen.show(here)
+        else:
+            self.push_screen(StepsScreen(here))
+
+    def action_finding(self, by: int) -> None:
+        if self.outcome is None:
+            self.say(self.stopped or "the check is still running")
+        elif not self.outcome.entries:
+            self.say("nothing was found")
+        elif isinstance(self.screen, FindingsScreen):
+            self.screen.move(by)
+        else:
+            self._walk_findings(self.outcome, by)
+
+    def _walk_findings(self, outcome: Outcome, by: int) -> None:
+        """To the finding after (before) the one last visited, or after (before) where one is."""
+        visited = self._visited if self._visited is not None and self._is_at(self._visited) else None
+        entry = next_finding(outcome.entries, self.inspection.labels, self._moment(), visited, by)
+        if entry is None:
+            self.say(f"this is the {'last' if by > 0 else 'first'} finding")
+        else:
+            self.open_finding(entry)
+
+    def _is_at(self, entry: Entry) -> bool:
+        return isinstance(self.screen, EventsScreen) if entry.place is None else entry.place == self._here()
+
+    def _moment(self) -> Moment:
+        here, screen = self._here(), self.screen
+        process = self.inspection.labels.index(here.process)
+        if isinstance(screen, EventsScreen):
+            return Moment(process, screen.seq)
+        return Moment(process, int(self.lookup(here.process).steps.seq[here.index]))
+
+    def action_process(self, by: int) -> None:
+        labels = self.inspection.labels
+        to = labels[(labels.index(self._here().process) + by) % len(labels)]
+        if to not in self._lookups:
+            self.say("the steps are still being read")
+        elif isinstance(self.screen, EventsScreen):
+            self.screen.show(to, 0)
+        elif not len(self.lookup(to)):
+            self.say(f"no verify step in process {to}")
+        elif isinstance(self.screen, StepScreen):
+            self.screen.show(Place(to, 0))
+        else:
+            self._uncover(FindingsScreen)
+            self.push_screen(StepsScreen(Place(to, 0)))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Several processes make a next one."""
+        return action != "process" or len(self.inspection.processes) > 1
+
+    async def action_back(self) -> None:
+        screen = self.screen
+        if isinstance(screen, FindingsScreen | StepsScreen) and screen.leave():
+            return
+        if len(self.screen_stack) > 1:
+            self.pop_screen()
+
+    def action_help(self) -> None:
+        self.push_screen(HelpScreen(deeds(self.screen)))
+
+    def action_theme(self) -> None:
+        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+
+    def action_help_quit(self) -> None:
+        """Ctrl-C with nothing to copy."""
+        self.exit(return_code=INTERRUPTED)
+
+    def _uncover(self, kind: type[Screen[None]]) -> Screen[None] | None:
+        """Leave all screens above the last one of `kind`; None if there is none."""
+        if not any(isinstance(screen, kind) for screen in self.screen_stack):
+            return None
+        while not isinstance(self.screen, kind):
+            self.pop_screen()
+        return self.screen

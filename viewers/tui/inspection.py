@@ -1,0 +1,87 @@
+"""What the inspector looks at: a recording's processes, and the laws' words for findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from speckv_debug.model.events import Event
+from speckv_debug.model.finding import CheckResult
+from speckv_debug.model.process import Process
+from speckv_debug.model.text import printable
+from speckv_debug.viewers.tui.lookup import StepLookup
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A rule in words: its sentence and the engine function to look at."""
+
+    sentence: str
+    look_at: str = ""
+
+
+class InspectedProcess(Protocol):
+    """One recorded process as the screens need it."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def info(self) -> Process: ...
+
+    @property
+    def lookup(self) -> StepLookup:
+        """All its verifies; the first access reads them."""
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first and the last recorded seq; (0, 0) without any event."""
+
+    def events(self, first_seq: int, last_seq: int) -> Iterator[Event]:
+        """The recorded events of `[first_seq, last_seq]`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """A recording to look at.
+
+    Attributes:
+        name: The recording's file name.
+        processes: In the order of the recording.
+        check: Judges the recording; slow, runs beside the screen.
+        laws: Rule id → its words.
+        problems: What the reader could not read.
+    """
+
+    name: str
+    processes: tuple[InspectedProcess, ...]
+    check: Callable[[], CheckResult]
+    laws: Mapping[str, Law] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    def process(self, label: str) -> InspectedProcess:
+        """The process of that label."""
+        return next(process for process in self.processes if process.label == label)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of all processes."""
+        return tuple(process.label for process in self.processes)
+
+    @property
+    def facts(self) -> str:
+        """What ran, from the first process: `sglang 0.5.23 · EAGLE topk 2 · page 128`."""
+        return facts_of(self.processes[0].info) if self.processes else ""
+
+
+def facts_of(info: Process) -> str:
+    """Engine, algorithm and page size of a process, as far as they were recorded."""
+    settings = info.settings
+    algorithm = str(settings.get("algorithm") or "")
+    if algorithm and settings.get("topk") is not None:
+        algorithm += f" topk {settings['topk']}"
+    pool = info.pool("full")
+    page = f"page {pool.page_size}" if pool and pool.page_size else ""
+    engine = " ".join(part for part in (info.engine, info.engine_version) if part)
+    return " · ".join(printable(part) for part in (engine, algorithm, page) if part)

@@ -1,0 +1,87 @@
+"""Where a verify stands among all verifies of a process: by step, by request, by text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from speckv_debug.model.verify import VerifyStep
+
+Ints = npt.NDArray[np.int64]
+
+
+class Steps(Protocol):
+    """All verifies of one process as columns in the order of `seq` (`replay.steps.StepIndex`).
+
+    A negative number in `step`, `row`, `accept_len` or `width` means that it was not recorded.
+    """
+
+    def __len__(self) -> int: ...
+
+    @property
+    def seq(self) -> Ints: ...
+    @property
+    def step(self) -> Ints: ...
+    @property
+    def row(self) -> Ints: ...
+    @property
+    def accept_len(self) -> Ints: ...
+    @property
+    def width(self) -> Ints: ...
+    @property
+    def request(self) -> Sequence[str | None]: ...
+
+    def verify(self, i: int) -> VerifyStep: ...
+
+
+class StepLookup:
+    """Index arrays over `steps`, made once a process; every method answers with ascending indices."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
+        codes: dict[str | None, int] = {}
+        self._code = np.fromiter(
+            (codes.setdefault(r, len(codes)) for r in steps.request), np.int64, len(steps)
+        )
+        self._codes = codes
+        self._by_step = np.argsort(steps.step, kind="stable")
+        self._sorted_step = steps.step[self._by_step]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @property
+    def requests(self) -> tuple[str | None, ...]:
+        """The requests that were verified, in order of their first verify."""
+        return tuple(self._codes)
+
+    def all(self) -> Ints:
+        """Every index."""
+        return np.arange(len(self.steps), dtype=np.int64)
+
+    def at_step(self, step: int) -> Ints:
+        """The verifies of one engine step, one a request."""
+        low, high = np.searchsorted(self._sorted_step, [step, step + 1])
+        return np.sort(self._by_step[low:high])
+
+    def of_request(self, request: str | None) -> Ints:
+        """The verifies of one request, through all its steps."""
+        return np.flatnonzero(self._code == self._codes.get(request, -1))
+
+    def matching(self, text: str) -> Ints:
+        """The verifies of all requests whose id contains `text`, letter case ignored."""
+        wanted = [code for name, code in self._codes.items() if text.lower() in (name or "").lower()]
+        return np.flatnonzero(np.isin(self._code, wanted))
+
+    def at_seq(self, seq: int) -> int | None:
+        """The verify that was recorded as event `seq`, or None."""
+        index = int(np.searchsorted(self.steps.seq, seq))
+        return index if index < len(self.steps) and self.steps.seq[index] == seq else None
+
+    def nearest_step(self, step: int) -> int | None:
+        """The recorded step number nearest to `step` (the lower one of two), or None without any."""
+        known = self._sorted_step[self._sorted_step >= 0]
+        return int(known[np.argmin(np.abs(known - step))]) if len(known) else None

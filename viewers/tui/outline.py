@@ -1,0 +1,104 @@
+"""Findings in the order to read them: each root cause, below it what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from speckv_debug.model.finding import CheckResult, Finding, Severity
+from speckv_debug.viewers.tui.lookup import StepLookup
+from speckv_debug.viewers.tui.places import Place
+
+Marks = Mapping[int, tuple[Finding, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A finding in the outline; `depth` 0 is a root cause, `place` the verify that shows it, if any."""
+
+    finding: Finding
+    depth: int
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A check's result, made ready for the screens.
+
+    Attributes:
+        entries: All findings, root causes first, each followed by its consequences.
+        marks: Process label → index of a verify → the findings there.
+    """
+
+    result: CheckResult
+    entries: tuple[Entry, ...] = ()
+    marks: Mapping[str, Marks] = field(default_factory=dict)
+
+    @property
+    def roots(self) -> int:
+        """How many findings follow from no other."""
+        return sum(entry.depth == 0 for entry in self.entries)
+
+    @property
+    def first_step(self) -> int | None:
+        """The step of the first error or warning, None where no step was recorded."""
+        bad = [e.finding for e in self.entries if e.finding.severity is not Severity.NOTE]
+        steps = [finding.step for finding in bad if finding.step is not None]
+        return min(steps, default=None)
+
+
+def outcome_of(result: CheckResult, lookups: Mapping[str, StepLookup]) -> Outcome:
+    """Order the findings of `result` and find the verify of each."""
+    entries = tuple(
+        Entry(finding, depth, place_of(finding, lookups)) for finding, depth in _ordered(result.findings)
+    )
+    marks: dict[str, dict[int, tuple[Finding, ...]]] = {label: {} for label in lookups}
+    for entry in entries:
+        if entry.place is not None:
+            here = marks[entry.place.process]
+            here[entry.place.index] = (*here.get(entry.place.index, ()), entry.finding)
+    return Outcome(result, entries, marks)
+
+
+def place_of(finding: Finding, lookups: Mapping[str, StepLookup]) -> Place | None:
+    """The verify where `finding` shows: its own event, else its request's (or any) verify at its step."""
+    lookup = lookups.get(finding.process)
+    if lookup is None or not len(lookup):
+        return None
+    own = lookup.at_seq(finding.first_seq)
+    if own is not None:
+        return Place(finding.process, own)
+    here = () if finding.step is None else lookup.at_step(finding.step)
+    for index in here:
+        if finding.request is None or lookup.steps.request[int(index)] == finding.request:
+            return Place(finding.process, int(index))
+    return None
+
+
+def _ordered(findings: tuple[Finding, ...]) -> Iterator[tuple[Finding, int]]:
+    """Walk down from the root causes, notes last; a cause that is not in the list makes a root."""
+    following: dict[int, list[int]] = {}
+    roots: list[int] = []
+    for i, parent in enumerate(_parents(findings)):
+        (roots if parent is None else following.setdefault(parent, [])).append(i)
+    roots.sort(key=lambda i: findings[i].severity is Severity.NOTE)
+    stack = [(root, 0) for root in reversed(roots)]
+    while stack:
+        i, depth = stack.pop()
+        yield findings[i], depth
+        stack.extend((child, depth + 1) for child in reversed(following.get(i, ())))
+
+
+def _parents(findings: tuple[Finding, ...]) -> Iterator[int | None]:
+    """The index of each finding's cause; causes are earlier events, or root causes at the same event."""
+    causes: dict[tuple[str, int], int] = {}
+    for i, finding in enumerate(findings):
+        key = (finding.process, finding.first_seq)
+        if key not in causes or (finding.cause is None and findings[causes[key]].cause is not None):
+            causes[key] = i
+    for i, finding in enumerate(findings):
+        parent = None if finding.cause is None else causes.get((finding.process, finding.cause))
+        earlier = parent is not None and (
+            findings[parent].first_seq < finding.first_seq or findings[parent].cause is None
+        )
+        yield parent if earlier and parent != i else None

@@ -1,0 +1,114 @@
+"""The events around one, as they were recorded."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from speckv_debug.model.events import Event
+from speckv_debug.model.text import printable
+from speckv_debug.viewers.tui.outline import Outcome
+from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.widgets.event_list import EventList, whole
+from speckv_debug.viewers.tui.widgets.prompt import Prompt
+
+AROUND = 500
+
+
+class EventsScreen(InspectorScreen):
+    """A thousand events around one; moving past an end reads on."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "right_square_bracket",
+            "on(1)",
+            "Later",
+            key_display="]",
+            tooltip="Read later events",
+            id="events.later",
+        ),
+        Binding(
+            "left_square_bracket",
+            "on(-1)",
+            "Earlier",
+            key_display="[",
+            tooltip="Read earlier events",
+            id="events.earlier",
+        ),
+    ]
+
+    def __init__(self, process: str, seq: int) -> None:
+        super().__init__()
+        self._process, self._seq = process, seq
+
+    @property
+    def process(self) -> str:
+        """Label of the process whose events are listed."""
+        return self._process
+
+    @property
+    def seq(self) -> int:
+        """The event under the cursor."""
+        return self._seq
+
+    def body(self) -> ComposeResult:
+        yield EventList(id="events")
+        yield Static(id="event")
+
+    def on_mount(self) -> None:
+        self.show(self._process, self._seq)
+        self.focus_body()
+
+    def focus_body(self) -> None:
+        self.query_one(EventList).focus()
+
+    def show(self, process: str, seq: int) -> None:
+        """Read and list the events around `seq`."""
+        self._process, self._seq = process, seq
+        self.locate(process, f"events around {seq}", count="reading")
+        self.run_worker(self._read, thread=True, exclusive=True, group="events")
+
+    def _read(self) -> None:
+        """Runs beside the screen."""
+        process = self.inspector.inspection.process(self._process)
+        first, last = process.span
+        middle = min(max(self._seq, first), last)
+        events = tuple(process.events(middle - AROUND, middle + AROUND))
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._list, events)
+
+    def _list(self, events: tuple[Event, ...]) -> None:
+        self.query_one(EventList).show(events, self._marked(), self._seq)
+        span = f"{events[0].seq:,} to {events[-1].seq:,}" if events else "none"
+        self.locate(self._process, f"events around {self._seq}", count=f"events {span}")
+
+    def _marked(self) -> frozenset[int]:
+        outcome = self.inspector.outcome
+        entries = () if outcome is None else outcome.entries
+        return frozenset(e.finding.first_seq for e in entries if e.finding.process == self._process)
+
+    def outcome_changed(self, outcome: Outcome | None) -> None:
+        self.query_one(EventList).mark(self._marked())
+
+    def on_line_list_moved(self) -> None:
+        event = self.query_one(EventList).chosen
+        if event is not None:
+            self._seq = event.seq
+            self.query_one("#event", Static).update(whole(event))
+
+    def action_on(self, by: int) -> None:
+        self.show(self._process, max(0, self._seq + by * AROUND))
+
+    def action_find(self) -> None:
+        self.query_one(Prompt).ask("seq", "go to event number")
+
+    def on_prompt_entered(self, event: Prompt.Entered) -> None:
+        if event.purpose == "seq" and event.text.strip():
+            if event.text.strip().isdecimal():
+                self.show(self._process, int(event.text))
+            else:
+                self.inspector.say(f"{printable(event.text)!r} is no event number")

@@ -1,0 +1,121 @@
+"""The first screen: the verdict, the findings, and the one under the cursor in full."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.widgets import Static
+
+from speckv_debug.viewers.tui.headline import headline, unknown_summary
+from speckv_debug.viewers.tui.outline import Entry, Outcome
+from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.widgets.finding_detail import FindingDetail
+from speckv_debug.viewers.tui.widgets.finding_list import FindingList, where
+from speckv_debug.viewers.tui.widgets.prompt import Prompt
+
+
+class FindingsScreen(InspectorScreen):
+    """Is it broken, where, since which step."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e", "events", "Events", tooltip="Show the events around this finding", id="finding.events"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: tuple[Entry, ...] = ()
+        self._text = ""
+
+    def body(self) -> ComposeResult:
+        yield Static(id="headline")
+        with Container(id="findings-and-detail"):
+            yield FindingList(id="findings")
+            yield FindingDetail(id="detail")
+        yield Static(id="unknown")
+
+    def on_mount(self) -> None:
+        self.focus_body()
+
+    def focus_body(self) -> None:
+        self.query_one(FindingList).focus()
+
+    def outcome_changed(self, outcome: Outcome | None) -> None:
+        self.query_one("#unknown", Static).update(unknown_summary(self.inspector.inspection, outcome))
+        self.query_one("#detail").display = bool(outcome and outcome.entries)
+        self._list()
+
+    def _progress_changed(self) -> None:
+        super()._progress_changed()
+        if self.inspector.stopped:
+            self._list()
+        words = headline(self.inspector.inspection, self.inspector.outcome, self.inspector.progress)
+        self.query_one("#headline", Static).update(words)
+
+    def _list(self) -> None:
+        outcome, findings = self.inspector.outcome, self.query_one(FindingList)
+        if outcome is None:
+            findings.wait(
+                self.inspector.stopped or "the recording is being checked; v shows its steps meanwhile"
+            )
+        elif not outcome.entries:
+            findings.wait("no finding; v shows the steps")
+        else:
+            self._entries = tuple(entry for entry in outcome.entries if self._wanted(entry))
+            findings.empty = "no finding with this text"
+            findings.show(self._entries)
+        if findings.chosen is None:
+            self.query_one(FindingDetail).show(None, None)
+        self.locate("findings", *([f"with {self._text!r}"] if self._text else []))
+
+    def _wanted(self, entry: Entry) -> bool:
+        finding = entry.finding
+        text = f"{finding.rule} {where(finding, True)} {finding.message}".lower()
+        return self._text.lower() in text
+
+    def on_line_list_moved(self) -> None:
+        entry = self.query_one(FindingList).chosen
+        law = None if entry is None else self.inspector.inspection.laws.get(entry.finding.rule)
+        self.query_one(FindingDetail).show(entry, law)
+
+    def on_line_list_chosen(self) -> None:
+        if (entry := self.query_one(FindingList).chosen) is not None:
+            self.inspector.open_finding(entry)
+
+    def action_events(self) -> None:
+        entry = self.query_one(FindingList).chosen
+        if entry is not None:
+            self.inspector.open_events(entry.finding.process, entry.finding.first_seq)
+        elif self.inspector.inspection.processes:
+            self.inspector.open_events(self.inspector.inspection.labels[0], 0)
+
+    def action_find(self) -> None:
+        self.query_one(Prompt).ask(
+            "find", "show findings with this text (rule, step, request, words)", self._text
+        )
+
+    def on_prompt_typed(self, event: Prompt.Typed) -> None:
+        if event.purpose == "find":
+            self._text = event.text.strip()
+            self._list()
+
+    def on_prompt_given_up(self) -> None:
+        self.leave()
+
+    def leave(self) -> bool:
+        """Give up the text filter; False if there was none."""
+        had, self._text = self._text, ""
+        if had:
+            self._list()
+        return bool(had)
+
+    def move(self, by: int) -> None:
+        """Move the cursor by so many findings."""
+        self.query_one(FindingList).cursor += by
+
+    def point_at(self, entry: Entry) -> None:
+        """Put the cursor on `entry`, if it is listed."""
+        if entry in self._entries:
+            self.query_one(FindingList).cursor = self._entries.index(entry)

@@ -1,0 +1,100 @@
+"""What all screens of the inspector have in common: the place on top, the prompt and the keys below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from speckv_debug.model.text import printable
+from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.outline import Outcome
+from speckv_debug.viewers.tui.widgets.place_bar import PlaceBar
+from speckv_debug.viewers.tui.widgets.prompt import Prompt
+
+if TYPE_CHECKING:
+    from speckv_debug.viewers.tui.app import InspectorApp
+
+
+ROOMY = 100
+"""Columns from which the footer has room for the palette's key as well."""
+
+
+class InspectorScreen(Screen[None]):
+    """A screen that knows its place and how the check stands."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "find", "Find", key_display="/", tooltip="Find by what it is called", id="go.find"),
+        Binding("colon", "go_to", "Go to", key_display=":", tooltip="Go to a step, or a request", id="go.to"),
+    ]
+
+    @property
+    def inspector(self) -> InspectorApp:
+        """The app, as what it is."""
+        return cast("InspectorApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield PlaceBar()
+        yield from self.body()
+        yield Prompt()
+        yield Footer(compact=True)
+
+    def body(self) -> ComposeResult:
+        """The widgets between the place and the prompt."""
+        raise NotImplementedError
+
+    def outcome_changed(self, outcome: Outcome | None) -> None:
+        """The check has ended, or has not yet."""
+
+    def on_mount(self) -> None:
+        self.watch(self.inspector, "outcome", self._outcome_changed)
+        self.watch(self.inspector, "progress", self._progress_changed)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.query_one(Footer).show_command_palette = event.size.width >= ROOMY
+
+    def _outcome_changed(self, outcome: Outcome | None) -> None:
+        self._progress_changed()
+        self.outcome_changed(outcome)
+
+    def _progress_changed(self) -> None:
+        self.query_one(PlaceBar).state = state_of(self.inspector.outcome, self.inspector.progress)
+
+    def locate(self, *crumbs: str, count: str = "") -> None:
+        """Name the place below the recording."""
+        bar = self.query_one(PlaceBar)
+        bar.crumbs = tuple(printable(crumb) for crumb in (self.inspector.inspection.name, *crumbs))
+        bar.count = count
+
+    def action_go_to(self) -> None:
+        self.query_one(Prompt).ask("go", "go to step, or: step request, or: request id")
+
+    def on_prompt_entered(self, event: Prompt.Entered) -> None:
+        self.focus_body()
+        if event.purpose == "go" and event.text.strip():
+            self.inspector.go_to(event.text)
+
+    def on_prompt_given_up(self) -> None:
+        self.focus_body()
+
+    def focus_body(self) -> None:
+        """Give the keys back to what the screen is about."""
+        raise NotImplementedError
+
+
+def state_of(outcome: Outcome | None, progress: str) -> Content:
+    """The verdict in a few words, or what is being done."""
+    if outcome is None:
+        return Content.styled(progress, ink.DOUBT)
+    verdict = outcome.result.verdict
+    if verdict == "unknown":
+        return Content.styled("? can't be judged", ink.DOUBT)
+    found = len(outcome.entries)
+    if verdict == "clean":
+        return Content.styled("✓ nothing found" + (f", {found} notes" if found else ""), ink.GOOD)
+    return Content.styled(f"✗ {found} finding{'s' if found > 1 else ''}", ink.BAD)

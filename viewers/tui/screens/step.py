@@ -1,0 +1,125 @@
+"""One verify of one request, drawn; on a tall screen the request's other verifies below."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from speckv_debug.viewers.tui.lookup import Ints, StepLookup
+from speckv_debug.viewers.tui.outline import Outcome
+from speckv_debug.viewers.tui.places import Place
+from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.widgets.prompt import Prompt
+from speckv_debug.viewers.tui.widgets.step_list import StepList
+from speckv_debug.viewers.tui.widgets.step_view import StepView
+
+ALONG = Binding.Group("Step", compact=True)
+
+
+class StepScreen(InspectorScreen):
+    """Draft tree, accept_index to slot, token strips, room."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "left,h",
+            "along(-1)",
+            "Back",
+            tooltip="Verify before of this request",
+            id="step.back",
+            group=ALONG,
+        ),
+        Binding(
+            "right,l", "along(1)", "Next", tooltip="Next verify of this request", id="step.next", group=ALONG
+        ),
+        Binding("r", "across(1)", "Request", tooltip="Next request of this step", id="step.request"),
+        Binding("R", "across(-1)", tooltip="Request before", id="step.request-before", show=False),
+        Binding("e", "events", tooltip="Show the events around this verify", id="step.events", show=False),
+    ]
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self._place = place
+
+    @property
+    def place(self) -> Place:
+        """The verify that is drawn."""
+        return self._place
+
+    def body(self) -> ComposeResult:
+        yield StepView(id="view")
+        yield StepList(id="history")
+
+    def on_mount(self) -> None:
+        self.focus_body()
+
+    def focus_body(self) -> None:
+        self.query_one("#view").focus()
+
+    def outcome_changed(self, outcome: Outcome | None) -> None:
+        self.show(self._place)
+
+    @property
+    def _lookup(self) -> StepLookup:
+        return self.inspector.lookup(self._place.process)
+
+    @property
+    def _own(self) -> Ints:
+        return self._lookup.of_request(self._lookup.steps.request[self._place.index])
+
+    def show(self, place: Place) -> None:
+        """Draw `place`."""
+        self._place = place
+        steps, marks = self._lookup.steps, self.inspector.marks(place.process)
+        step = steps.verify(place.index)
+        self.query_one(StepView).show(
+            step, marks.get(place.index, ()), moves_recorded=self.inspector.moves_recorded(place.process)
+        )
+        history = self.query_one("#history", StepList)
+        history.border_title = "All verifies of this request"
+        history.show(self._lookup, self._own, marks, place.index)
+        self._name_place(step.step, step.request)
+
+    def _name_place(self, step: int | None, request: str | None) -> None:
+        number = "step unknown" if step is None else f"step {step}"
+        name = "request unknown" if request is None else f"request {request}"
+        self.locate(
+            self._place.process, number, name, count=f"{self._place.index + 1:,} of {len(self._lookup):,}"
+        )
+
+    def action_along(self, by: int) -> None:
+        self._walk(self._own, by, "verify of this request")
+
+    def action_across(self, by: int) -> None:
+        here = self._lookup.at_step(int(self._lookup.steps.step[self._place.index]))
+        self._walk(here, by, "request of this step")
+
+    def _walk(self, indices: Ints, by: int, what: str) -> None:
+        to = int(np.searchsorted(indices, self._place.index)) + by
+        if 0 <= to < len(indices):
+            self.show(Place(self._place.process, int(indices[to])))
+        else:
+            self.inspector.say(f"this is the {'last' if by > 0 else 'first'} {what}")
+
+    def on_line_list_chosen(self) -> None:
+        chosen = self.query_one("#history", StepList).chosen
+        if chosen is not None:
+            self.show(Place(self._place.process, chosen))
+
+    def action_events(self) -> None:
+        self.inspector.open_events(self._place.process, int(self._lookup.steps.seq[self._place.index]))
+
+    def action_find(self) -> None:
+        self.query_one(Prompt).ask("request", "go to the next verify of a request with this text")
+
+    def on_prompt_entered(self, event: Prompt.Entered) -> None:
+        if event.purpose != "request" or not event.text.strip():
+            return
+        found = self._lookup.matching(event.text.strip())
+        if not len(found):
+            self.inspector.say(f"no request with {event.text.strip()!r}")
+            return
+        later = found[found > self._place.index]
+        self.show(Place(self._place.process, int(later[0] if len(later) else found[0])))

@@ -1,0 +1,125 @@
+"""All verifies of one process, one line each; on a wide screen the one under the cursor is drawn beside."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+
+from speckv_debug.viewers.tui.lookup import StepLookup
+from speckv_debug.viewers.tui.outline import Outcome
+from speckv_debug.viewers.tui.places import Place
+from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.widgets.overview import Overview
+from speckv_debug.viewers.tui.widgets.prompt import Prompt
+from speckv_debug.viewers.tui.widgets.step_list import StepList
+from speckv_debug.viewers.tui.widgets.step_view import StepView
+
+
+class StepsScreen(InspectorScreen):
+    """Jump to a step, filter by request, open one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e", "events", "Events", tooltip="Show the events around this verify", id="step.events"),
+    ]
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self._process = place.process
+        self._at: int | None = place.index
+        self._text = ""
+
+    def body(self) -> ComposeResult:
+        yield Overview(id="overview")
+        with Container(id="steps-and-step"):
+            yield StepList(id="steps")
+            yield StepView(id="preview", can_focus=False)
+
+    def on_mount(self) -> None:
+        self.focus_body()
+
+    def focus_body(self) -> None:
+        self.query_one(StepList).focus()
+
+    def show(self, place: Place) -> None:
+        """Put the cursor on `place`; a filter that hides it is given up."""
+        self._process, self._at = place.process, place.index
+        if self._text and place.index not in self._lookup.matching(self._text):
+            self._text = ""
+        self._list()
+
+    def outcome_changed(self, outcome: Outcome | None) -> None:
+        self._list()
+
+    @property
+    def _lookup(self) -> StepLookup:
+        return self.inspector.lookup(self._process)
+
+    def _list(self) -> None:
+        lookup, marks = self._lookup, self.inspector.marks(self._process)
+        shown = lookup.matching(self._text) if self._text else lookup.all()
+        marked = np.flatnonzero(np.isin(shown, list(marks)))
+        self.query_one(Overview).show(lookup.steps.accept_len[shown], marked)
+        self.query_one(StepList).show(lookup, shown, marks, self._at)
+        self._name_place()
+
+    def _name_place(self) -> None:
+        steps = self.query_one(StepList)
+        filtered = f" with {self._text!r}" if self._text else ""
+        count = f"{steps.cursor + 1 if steps.count else 0:,} of {steps.count:,}{filtered}"
+        self.locate(self._process, "steps", count=count)
+
+    def on_line_list_moved(self) -> None:
+        steps = self.query_one(StepList)
+        self._at = steps.chosen
+        self.query_one(Overview).point_at(steps.cursor)
+        self._name_place()
+        self._preview()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self._preview)
+
+    def _preview(self) -> None:
+        preview = self.query_one(StepView)
+        if not preview.display or self._at is None:
+            return
+        preview.show(
+            self._lookup.steps.verify(self._at),
+            self.inspector.marks(self._process).get(self._at, ()),
+            moves_recorded=self.inspector.moves_recorded(self._process),
+        )
+
+    @property
+    def place(self) -> Place | None:
+        """The verify under the cursor."""
+        return None if self._at is None else Place(self._process, self._at)
+
+    def on_line_list_chosen(self) -> None:
+        if self.place is not None:
+            self.inspector.open_step(self.place)
+
+    def action_events(self) -> None:
+        if self._at is not None:
+            self.inspector.open_events(self._process, int(self._lookup.steps.seq[self._at]))
+
+    def action_find(self) -> None:
+        self.query_one(Prompt).ask("find", "show steps of requests with this text", self._text)
+
+    def on_prompt_typed(self, event: Prompt.Typed) -> None:
+        if event.purpose == "find":
+            self._text = event.text.strip()
+            self._list()
+
+    def on_prompt_given_up(self) -> None:
+        self.leave()
+
+    def leave(self) -> bool:
+        """Give up the filter; False if there was none."""
+        had, self._text = self._text, ""
+        if had:
+            self._list()
+        return bool(had)

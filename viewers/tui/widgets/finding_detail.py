@@ -1,0 +1,96 @@
+"""One finding in full: the law, what was due, what the engine did, the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from speckv_debug.model.finding import Finding
+from speckv_debug.model.text import printable
+from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.inspection import Law
+from speckv_debug.viewers.tui.outline import Entry
+from speckv_debug.viewers.tui.widgets.evidence import evidence_lines
+from speckv_debug.viewers.tui.widgets.finding_list import where
+
+LABEL = 10
+
+
+class FindingDetail(VerticalScroll):
+    """The finding under the cursor."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._entry: Entry | None = None
+        self._law: Law | None = None
+
+    def compose(self) -> Iterator[Static]:
+        yield Static()
+
+    def show(self, entry: Entry | None, law: Law | None) -> None:
+        """Draw `entry`, or nothing."""
+        self._entry, self._law = entry, law
+        self.on_resize()
+        self.scroll_home(animate=False)
+
+    def on_resize(self) -> None:
+        width = self.scrollable_content_region.width
+        lines = [] if self._entry is None else finding_lines(self._entry, self._law, width)
+        self.query_one(Static).update(Content("\n").join(lines))
+
+
+def finding_lines(entry: Entry, law: Law | None, width: int) -> Iterator[Content]:
+    """The whole finding as lines of at most `width` cells; the widget wraps only evidence that is wider."""
+    finding = entry.finding
+    yield Content.assemble((finding.rule, ink.STRONG), (f" · {where(finding, True)}", ink.PLACE))
+    yield Content.styled(printable(finding.message), ink.STRONG)
+    yield Content("")
+    if law is not None:
+        yield from _field("law", law.sentence, width)
+    for name, text in _fields(finding):
+        yield from _field(name, text, width)
+    if law is not None:
+        yield from _field("look at", law.look_at, width)
+    for evidence in finding.evidence:
+        yield Content("")
+        yield from evidence_lines(evidence)
+    yield Content("")
+    yield Content.styled(_way_on(entry), ink.FAINT)
+
+
+def _fields(finding: Finding) -> Iterator[tuple[str, str | None]]:
+    yield "expected", finding.expected
+    yield "actual", finding.actual
+    yield "row", finding.row is not None and f"{finding.row}, epoch {_known(finding.epoch)}" or None
+    yield "slots", _numbers(finding.slots)
+    yield "pages", _numbers(finding.pages)
+    yield "again", f"{finding.repeats:,} more times, folded into this one" if finding.repeats else None
+    yield "follows", f"from the finding at event {finding.cause}" if finding.cause is not None else None
+
+
+def _way_on(entry: Entry) -> str:
+    if entry.place is None:
+        return f"no verify shows it: enter opens the events around {entry.finding.first_seq}"
+    return f"enter opens its verify, e the events around {entry.finding.first_seq}"
+
+
+def _field(name: str, text: str | None, width: int) -> Iterator[Content]:
+    """The name once, the text beside it, wrapped; nothing without a text."""
+    if not text:
+        return
+    for number, line in enumerate(Content(printable(text)).wrap(max(16, width - LABEL))):
+        yield Content.assemble((f"{'' if number else name:<{LABEL}}", ink.FAINT), line)
+
+
+def _known(number: int | None) -> str:
+    return "unknown" if number is None else str(number)
+
+
+def _numbers(numbers: tuple[int, ...] | None, most: int = 24) -> str | None:
+    if not numbers:
+        return None
+    rest = f" and {len(numbers) - most:,} more" if len(numbers) > most else ""
+    return ", ".join(map(str, numbers[:most])) + rest

@@ -1,0 +1,150 @@
+"""A list that draws only the lines in sight: each line is asked for when it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.visual import Visual
+
+from speckv_debug.viewers.tui import ink
+
+
+class LineList(ScrollView, can_focus=True):
+    """Lines of one row each with a cursor; subclasses say how many there are and draw one."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"line-list--cursor", "line-list--heading"}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "move(1)", "Down", tooltip="Go one line down", id="move.down", show=False),
+        Binding("up,k", "move(-1)", "Up", tooltip="Go one line up", id="move.up", show=False),
+        Binding(
+            "pagedown,ctrl+f",
+            "page(1)",
+            "Page down",
+            tooltip="Go one page down",
+            id="move.page-down",
+            show=False,
+        ),
+        Binding(
+            "pageup,ctrl+b", "page(-1)", "Page up", tooltip="Go one page up", id="move.page-up", show=False
+        ),
+        Binding("home,g", "first", "First", tooltip="Go to the first line", id="move.first", show=False),
+        Binding("end,G", "last", "Last", tooltip="Go to the last line", id="move.last", show=False),
+        Binding("enter", "choose", "Open", tooltip="Open what the cursor stands on", id="list.open"),
+    ]
+
+    cursor: reactive[int] = reactive(0)
+
+    @dataclass
+    class Moved(Message):
+        """The cursor stands on another line."""
+
+        index: int
+
+    @dataclass
+    class Chosen(Message):
+        """A line was opened."""
+
+        index: int
+
+    empty = "nothing to show"
+
+    @property
+    def count(self) -> int:
+        """How many lines there are."""
+        raise NotImplementedError
+
+    def line(self, index: int, width: int) -> Content:
+        """The line `index`, to be cut at `width` cells."""
+        raise NotImplementedError
+
+    def heading(self, width: int) -> Content | None:
+        """A line that stays on top, or None."""
+        return None
+
+    def lines_changed(self, cursor: int = 0) -> None:
+        """Draw again after the lines became others; the cursor goes to line `cursor`."""
+        self.virtual_size = Size(0, self.count + self._top)
+        self.set_reactive(LineList.cursor, self.validate_cursor(cursor))
+        self._show_cursor()
+        self.refresh()
+        if self.count:
+            self.post_message(self.Moved(self.cursor))
+
+    @property
+    def _top(self) -> int:
+        return 0 if self.heading(0) is None else 1
+
+    @property
+    def _page(self) -> int:
+        return max(1, self.scrollable_content_region.height - self._top)
+
+    def validate_cursor(self, cursor: int) -> int:
+        return max(0, min(cursor, self.count - 1))
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        if old != new and self.count:
+            self._show_cursor()
+            self.refresh()
+            self.post_message(self.Moved(new))
+
+    def on_resize(self) -> None:
+        self._show_cursor()
+
+    def _show_cursor(self) -> None:
+        top = self.scroll_offset.y
+        wanted = min(max(top, self.cursor - self._page + 1), self.cursor)
+        if wanted != top:
+            self.scroll_to(y=wanted, animate=False, force=True, immediate=True)
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        heading = self.heading(width)
+        if heading is not None and y == 0:
+            return self._strip(heading, width, "line-list--heading")
+        index = self.scroll_offset.y + y - self._top
+        if not self.count and y == self._top:
+            return self._strip(Content.styled(self.empty, ink.FAINT), width)
+        if not 0 <= index < self.count:
+            return self._strip(Content(""), width)
+        here = index == self.cursor
+        line = Content.assemble("› " if here else "  ", self.line(index, max(0, width - 2)))
+        return self._strip(line, width, *(["line-list--cursor"] if here else []))
+
+    def _strip(self, line: Content, width: int, *component: str) -> Strip:
+        style = self.get_visual_style(*component) if component else self.visual_style
+        line = line.truncate(width, ellipsis=True)
+        strips = Visual.to_strips(self, line, width, 1, style, pad=True, apply_selection=False)
+        return strips[0] if strips else Strip.blank(width, style.rich_style)
+
+    def action_move(self, by: int) -> None:
+        self.cursor += by
+
+    def action_page(self, by: int) -> None:
+        self.cursor += by * self._page
+
+    def action_first(self) -> None:
+        self.cursor = 0
+
+    def action_last(self) -> None:
+        self.cursor = self.count - 1
+
+    def action_choose(self) -> None:
+        if self.count:
+            self.post_message(self.Chosen(self.cursor))
+
+    def on_click(self, event: events.Click) -> None:
+        index = self.scroll_offset.y + event.y - self._top
+        if event.y >= self._top and index < self.count:
+            self.cursor = index
+            if event.chain == 2:
+                self.action_choose()

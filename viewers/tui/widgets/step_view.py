@@ -1,0 +1,58 @@
+"""One verify drawn as what it is: tree, moves, token strips, room."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+
+from speckv_debug.model.finding import Finding
+from speckv_debug.model.verify import VerifyStep
+from speckv_debug.viewers.tui.widgets.draft_tree import DraftTreePanel
+from speckv_debug.viewers.tui.widgets.findings_here import FindingsHere
+from speckv_debug.viewers.tui.widgets.move_table import MoveTable
+from speckv_debug.viewers.tui.widgets.room_bar import RoomBar
+from speckv_debug.viewers.tui.widgets.step_panel import StepPanel
+from speckv_debug.viewers.tui.widgets.token_strips import TokenStrips
+from speckv_debug.viewers.tui.widgets.verify_facts import VerifyFacts
+
+
+class StepView(VerticalScroll, inherit_bindings=False):
+    """All panels of one verify; scrolls as a whole where the screen is too small."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "scroll_down", "Down", id="move.down", tooltip="Scroll down", show=False),
+        Binding("up,k", "scroll_up", "Up", id="move.up", tooltip="Scroll up", show=False),
+        Binding(
+            "pagedown,ctrl+f",
+            "page_down",
+            "Page down",
+            tooltip="Scroll one page down",
+            id="move.page-down",
+            show=False,
+        ),
+        Binding(
+            "pageup,ctrl+b", "page_up", "Page up", tooltip="Scroll one page up", id="move.page-up", show=False
+        ),
+        Binding("home,g", "scroll_home", "Top", id="move.top", tooltip="Scroll to the top", show=False),
+        Binding("end,G", "scroll_end", "Bottom", id="move.bottom", tooltip="Scroll to the end", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        yield VerifyFacts()
+        yield FindingsHere()
+        with Container(id="tree-and-moves"):
+            yield DraftTreePanel()
+            yield MoveTable()
+        yield TokenStrips()
+        yield RoomBar()
+
+    def show(self, step: VerifyStep, findings: tuple[Finding, ...], *, moves_recorded: bool) -> None:
+        """Draw `step`; `moves_recorded` tells whether an absent move is evidence."""
+        self.query_one(FindingsHere).show(findings)
+        self.query_one(MoveTable).moves_recorded = moves_recorded
+        for panel in self.query(StepPanel):
+            panel.step = step
+        self.scroll_home(animate=False)
