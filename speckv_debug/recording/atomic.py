@@ -95,8 +95,8 @@ def jsonable(value: Any) -> Any:
         return [jsonable(item) for item in value]
     if isinstance(value, (set, frozenset)):
         return sorted((jsonable(item) for item in value), key=str)
-    if hasattr(value, "__index__"):
-        return int(value)
+    if type(value).__module__ == "numpy":
+        return jsonable(value.tolist())
     return str(value)
 
 

@@ -17,6 +17,7 @@ from speckv_debug.recording.loss import problems_of
 from speckv_debug.recording.order import EventBatch, EventOrder, holes, merge
 from speckv_debug.recording.problem import Problem
 from speckv_debug.recording.schema import TABLES
+from speckv_debug.recording.spool import read_spool, spool_path
 from speckv_debug.recording.stream import batches_of
 from speckv_debug.recording.table_files import TableFiles, seq_of
 from speckv_debug.recording.tail import unfinished_tail
@@ -45,7 +46,8 @@ class ProcessRecording:
     @cached_property
     def files(self) -> Mapping[str, TableFiles]:
         """Table → its files, for the tables that have any."""
-        found = {name: TableFiles.find(self.folder, name) for name in TABLES}
+        spools = {name: read_spool(spool_path(self.folder, name)) for name in TABLES}
+        found = {name: TableFiles.find(self.folder, name, spools[name]) for name in TABLES}
         kept = {name: files for name, files in found.items() if not files.empty}
         if not self.clean:
             end = unfinished_tail(kept)

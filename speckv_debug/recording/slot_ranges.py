@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ RANGE_LISTS = SLOT_LISTS | {"pages", "positions"}
 LONGEST_LIST = 1 << 24
 """Items of one list after expansion: larger than any pool, small enough for memory."""
 SHORTEST_RUN = 16
+LARGEST_SLOT = (1 << 63) - 1
 _RANGE = re.compile(r"(-?[0-9]{1,20}):(-?[0-9]{1,20})")
 
 
@@ -34,7 +36,7 @@ def expand(items: Sequence[Any]) -> npt.NDArray[np.int64]:
         )
     if not pieces:
         return np.empty(0, np.int64)
-    return np.concatenate([np.arange(start, stop, dtype=np.int64) for start, stop in pieces])
+    return np.concatenate([np.arange(stop - start, dtype=np.int64) + start for start, stop in pieces])
 
 
 def _bounds(item: Any) -> tuple[int, int]:
@@ -49,7 +51,7 @@ def _bounds(item: Any) -> tuple[int, int]:
         start, stop = int(match[1]), int(match[2])
     if stop < start:
         raise Mistake(f"the range {shown(item)} is reversed", f'Write "{stop}:{start}" (half-open).')
-    if not -(1 << 63) <= start < 1 << 63 or stop >= 1 << 63:
+    if start < -LARGEST_SLOT - 1 or stop > LARGEST_SLOT + 1:
         raise Mistake(f"{shown(item)} is out of range", "Slots are 64-bit integers.")
     return start, stop
 
@@ -58,11 +60,11 @@ def shorten(slots: list[int]) -> list[int | str]:
     """Runs of at least 16 consecutive slots as ranges, the rest as they are."""
     if len(slots) < SHORTEST_RUN:
         return list(slots)
-    ends = [*(np.flatnonzero(np.diff(np.array(slots, np.int64)) != 1) + 1).tolist(), len(slots)]
+    array = np.array(slots, np.int64)
+    follows = (np.diff(array) == 1) & (array[1:] > array[:-1]) & (array[1:] < LARGEST_SLOT)
+    ends = [*(np.flatnonzero(~follows) + 1).tolist(), len(slots)]
     short: list[int | str] = []
-    start = 0
-    for end in ends:
+    for start, end in pairwise([0, *ends]):
         run = slots[start:end]
         short += [f"{run[0]}:{run[-1] + 1}"] if len(run) >= SHORTEST_RUN else run
-        start = end
     return short

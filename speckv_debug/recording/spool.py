@@ -103,6 +103,8 @@ def read_spool(path: Path) -> SpoolContent:
             batches.append(batch)
             end = source.tell()
     except StopIteration:
+        if batches and "seq" not in batches[0].schema.names:
+            return SpoolContent((), len(data), "it has no column seq")
         rest = len(data) - source.tell()
         return SpoolContent(tuple(batches), rest, "bytes after the end of the stream" if rest else "")
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from speckv_debug.recording.parts import Part, read_part, scan_part
 from speckv_debug.recording.schema import SCHEMAS
-from speckv_debug.recording.spool import SpoolContent, read_spool, spool_path
+from speckv_debug.recording.spool import SpoolContent
 
 READ_ERRORS = (pa.ArrowException, OSError, ValueError, KeyError)
 NO_SPOOL = SpoolContent(())
@@ -47,11 +47,9 @@ class TableFiles:
     end: int | None = None
 
     @classmethod
-    def find(cls, process_folder: Path, name: str) -> TableFiles:
-        """Look at the footers of the parts. The spool is read first: rows only ever go from it to a part."""
-        files = cls(name, spool=read_spool(spool_path(process_folder, name)))
-        if files.spool.batches and "seq" not in files.spool.batches[0].schema.names:
-            files.spool = SpoolContent((), 0, "it has no column seq")
+    def find(cls, process_folder: Path, name: str, spool: SpoolContent) -> TableFiles:
+        """Look at the footers of the parts. The spool was read before: rows only ever go from it to a part."""
+        files = cls(name, spool=spool)
         for path in sorted((process_folder / name).glob("[!.]*.parquet")):
             try:
                 files.parts.append(scan_part(path))

@@ -44,8 +44,8 @@ def _process_fields(process: ProcessSummary) -> dict[str, Any]:
         "hooks",
     )
     own = {"label": info.label, "rank": asdict(info.rank)} | {name: getattr(info, name) for name in names}
-    counts = ("events", "spooled", "first_seq", "last_seq", "gaps", "steps", "first_step", "last_step")
-    counts += ("requests", "first_ns", "last_ns", "unresolved")
+    counts = ["events", "spooled", "first_seq", "last_seq", "gaps", "steps", "first_step", "last_step"]
+    counts += ["requests", "first_ns", "last_ns", "unresolved"]
     return {
         **own,
         "recorded_whole": own.pop("tables"),
