@@ -26,7 +26,7 @@ def by_pool(pools: Texts, of: Mapping[str, int], default: int) -> Int64s:
 
 
 class ForwardWrites:
-    """One instance a row of `forward` that writes, and a verify of `accept` that has none there.
+    """One instance a row of `forward`, and a verify of `accept` that has none there.
 
     Rows that pad a batch are left out. `forward` numbers the forwards: one step, mode, pool and KV group;
     the rows that one request has more than one of there (draft steps) are forwards of their own.
@@ -124,18 +124,20 @@ class ForwardWrites:
 
 
 def _writing(forward: Columns) -> Mask:
+    """Rows for a request; a `target_verify` row without slots is left to its accept."""
     idle = forward.texts("mode").equal("idle") | (forward.flags("padded") == 1)
-    return mask(forward.lists("slots").present & ~idle)
+    left = forward.texts("mode").equal("target_verify") & ~forward.lists("slots").present
+    return mask(~idle & ~left)
 
 
 def _not_forwarded(forward: Columns, verifies: VerifyBatch) -> Mask:
-    """Verifies with slots that no `target_verify` row of the same step and request row repeats."""
-    verify = forward.texts("mode").equal("target_verify") & (forward.ints("step") != NULL)
+    """Verifies of which no `target_verify` row of the same step and request row says where they write."""
+    verify = _writing(forward) & forward.texts("mode").equal("target_verify") & (forward.ints("step") != NULL)
     seen = np.stack([forward.ints("step")[verify], forward.ints("row")[verify]])
     wanted = np.stack([verifies.step, verifies.row])
     number = numbered(np.hstack([seen, wanted]))
     repeated = np.isin(number[seen.shape[1] :], number[: seen.shape[1]])
-    return verifies.ragged("out_cache_loc").present & ~verifies.padding & ~repeated
+    return mask(~verifies.padding & ~repeated)
 
 
 def numbered(keys: Int64s) -> Int64s:
