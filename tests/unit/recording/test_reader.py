@@ -126,22 +126,16 @@ def test_a_spool_torn_at_any_byte_gives_its_whole_batches(write: Write) -> None:
     folder = write({}, {"alloc": [[0, 1], [2], [3, 4, 5]]})
     path = folder / "spool/alloc.arrows"
     data = path.read_bytes()
-    ends = []
-    for kept in ([], [[0, 1]], [[0, 1], [2]], [[0, 1], [2], [3, 4, 5]]):
-        whole = SpoolFile(folder / "spool/x.arrows", SCHEMAS["alloc"])
-        for seqs in kept:
-            whole.append(rows_of("alloc", seqs))
-        ends.append((whole.size, sum(kept, [])))
-        whole.close()
-    (folder / "spool/x.arrows").unlink()
-    for size in range(0, len(data), 7):
+    head = len(SCHEMAS["alloc"].serialize())
+    sizes = [len(rows_of("alloc", seqs).serialize()) for seqs in ([0, 1], [2], [3, 4, 5])]
+    whole = {0: 0, head: 0, head + sizes[0]: 2, head + sum(sizes[:2]): 3, len(data): 6}
+    for size in sorted({*range(0, len(data), 7), *whole}):
         path.write_bytes(data[:size])
         process = opened(folder)
-        expected = next((seqs for end, seqs in reversed(ends) if end and end <= size), [])
-        assert process.table("alloc").column("seq").to_pylist() == expected, size
-        torn = [problem for problem in process.problems if problem.kind == "torn_spool"]
-        whole_files = {0, *(end for end, _ in ends)}
-        assert (size in whole_files) == (not torn) or (torn and "alloc" in torn[0].tables), size
+        rows = max(rows for end, rows in whole.items() if end <= size)
+        assert process.table("alloc").column("seq").to_pylist() == list(range(rows)), size
+        torn = [problem.tables for problem in process.problems if problem.kind == "torn_spool"]
+        assert torn == ([] if size in whole else [("alloc",)]), size
 
 
 def test_garbage_behind_the_last_batch_is_said(write: Write) -> None:
