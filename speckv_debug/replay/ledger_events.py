@@ -87,7 +87,9 @@ class LedgerEvents:
         self.slots = {name: self._with_slots(columns(name)) for name in WITH_SLOTS}
         accept, everywhere = columns("accept"), np.full(len(columns("accept")), self.namespaces.main)
         self.accept_written, self.accept_table = (
-            SlotRows(accept, self.namespaces, self.namespaces.pages(accept.lists(name), everywhere), everywhere)
+            SlotRows(
+                accept, self.namespaces, self.namespaces.pages(accept.lists(name), everywhere), everywhere
+            )
             for name in ("out_cache_loc", "table_slots")
         )
 

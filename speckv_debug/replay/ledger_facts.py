@@ -82,7 +82,11 @@ class Facts:
 
     def why(self, code: int) -> str:
         """The reason behind a code."""
-        return "the events that decide it were not reached" if code == UNSEEN else self.reasons[code - FIRST_REASON]
+        return (
+            "the events that decide it were not reached"
+            if code == UNSEEN
+            else self.reasons[code - FIRST_REASON]
+        )
 
     def mark(self, law: str, table: str, index: int, code: int) -> None:
         """Judge one event; what is broken stays broken."""

@@ -82,7 +82,7 @@ class Tenure:
 
     def revive(self, book: PageBook) -> None:
         """A saved row runs again."""
-        self.alive, self.saved = True, False
+        self.alive, self.saved, self.trim_to = True, False, -1
         book.ref(self.entries, 1)
 
     def forget(self, complete: bool = False) -> None:
@@ -94,6 +94,12 @@ class Tenure:
     def positions(self, pages: Int64s) -> Int64s:
         """Positions in use that lie in these pages."""
         return np.flatnonzero(np.isin(self.entries, pages)).astype(np.int64)
+
+    def mend(self) -> bool:
+        """Forget stale pages that the row names no more; whether any are left."""
+        if self.stale:
+            self.stale.intersection_update(self.pages[self.positions(np.array(list(self.stale)))].tolist())
+        return bool(self.stale)
 
     def held(self) -> Int64s:
         """Every page that it ever held, ascending."""

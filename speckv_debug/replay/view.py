@@ -11,14 +11,20 @@ from typing import Any
 
 from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.replay.bounds import Bounds, Reserves
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.compactions import Compactions
+from speckv_debug.replay.continuity import Successions
 from speckv_debug.replay.launches import MoveLaunches
+from speckv_debug.replay.ledger import Ledger
+from speckv_debug.replay.lengths import Commits, LateCommits, Lengths
 from speckv_debug.replay.moves import MoveCalls, Relocations
+from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
 from speckv_debug.replay.pairs import DuePairs, PairMatch
 from speckv_debug.replay.readers import NextReads
 from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
+from speckv_debug.replay.stream import Stretches
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
 
@@ -112,6 +118,71 @@ class ProcessView:
     def settlements(self) -> Settlements:
         """One instance a verify: whether its accepted rows are in place before someone reads them."""
         return Settlements(self.columns, self.pair_match, NextReads(self.columns, self.verifies, self.info))
+
+    @cached_property
+    def lengths(self) -> Lengths:
+        """Lengths over the lives of request rows; the scopes below pick from it."""
+        return Lengths(self.columns, self.info, lambda: self.verifies)
+
+    @cached_property
+    def successions(self) -> Successions:
+        """One instance a verify, with the one before it."""
+        return Successions(self.lengths)
+
+    @cached_property
+    def commits(self) -> Commits:
+        """One instance a commit of a verify's result, with its accept."""
+        return Commits(self.lengths)
+
+    @cached_property
+    def late_commits(self) -> LateCommits:
+        """One instance a commit, with the end of its request."""
+        return LateCommits(self.lengths)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """One instance a report of committed and allocated length."""
+        return Bounds(self.lengths)
+
+    @cached_property
+    def reserves(self) -> Reserves:
+        """One instance a decode preparation that decides how far a row grows."""
+        return Reserves(self.lengths)
+
+    @cached_property
+    def stretches(self) -> Stretches:
+        """One instance a stretch of events without a hole."""
+        return Stretches(self.process.gaps(), self.process.present, self.columns)
+
+    @cached_property
+    def ownership(self) -> Ownership:
+        """The ledger at the end of the recording, with the facts that the ownership laws judge."""
+        return Ownership(Ledger.fold(self.process, columns=self.columns))
+
+    @property
+    def frees(self) -> EventFacts:
+        """One instance a free."""
+        return self.ownership.frees
+
+    @property
+    def reclaims(self) -> EventFacts:
+        """One instance a free of the main pool and a release."""
+        return self.ownership.reclaims
+
+    @property
+    def holds(self) -> EventFacts:
+        """One instance a grant of slots and a write into a request row."""
+        return self.ownership.holds
+
+    @property
+    def uses(self) -> EventFacts:
+        """One instance a forward, an accept, and a use by the tree or a session."""
+        return self.ownership.uses
+
+    @property
+    def request_ends(self) -> RequestEnds:
+        """One instance an end of a request's hold."""
+        return self.ownership.ends
 
 
 def views(recording: Recording) -> tuple[ProcessView, ...]:

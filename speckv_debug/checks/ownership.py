@@ -1,0 +1,115 @@
+"""OWN: who holds a page, and when it may go back to the free list."""
+
+from __future__ import annotations
+
+from speckv_debug.checks.ownership_evidence import (
+    explain_again,
+    explain_alias,
+    explain_leak,
+    explain_unsafe,
+    explain_use,
+)
+from speckv_debug.checks.rule import ERROR, Judgement, rule
+from speckv_debug.replay.ownership import EventFacts, RequestEnds
+
+FREE = "BaseTokenToKVPoolAllocator.free, free_group_end"
+RELEASE = "release_kv_cache, _release_overallocated_kv_indices"
+
+
+@rule(
+    "OWN-DFREE",
+    severity=ERROR,
+    needs=("free", "alloc"),
+    scope="frees",
+    look_at=FREE,
+    follows=("OWN-DFREE", "OWN-PAGESAFE"),
+)
+def freed_once(frees: EventFacts) -> Judgement:
+    """A page goes to the free list only if it is not there already.
+
+    A free inside a group takes effect at the group's end. At page size 1 a slot named twice is freed twice, in one event
+    or in one group; above, two slots of one page named within a group are one free.
+
+    Exceptions: the dummy page, which engines leave out; a page whose holder was never recorded is unknown.
+    """
+    return Judgement(failed=frees.failed, unknown=frees.unknown, explain=lambda i: explain_again(frees, i))
+
+
+@rule(
+    "OWN-PAGESAFE",
+    severity=ERROR,
+    needs=("free",),
+    scope="reclaims",
+    look_at=RELEASE,
+    follows=("OWN-PAGESAFE", "LEN-COMMIT", "OWN-ALIAS"),
+)
+def no_live_page_freed(reclaims: EventFacts) -> Judgement:
+    """The free of a tail starts at the page boundary behind what is kept, and no freed page holds a live position.
+
+    Live are the positions of running requests, of nodes that the tree has not evicted, and what a session trim keeps.
+    The boundary is the allocator's.
+
+    Exceptions: a boundary beyond the allocated length frees nothing; a page's owner may end in the same free group;
+    duplicates of a prefix are freed before the row drops them; under decode context parallelism SGLang before 0.5.17
+    aligned with the server's page size.
+    """
+    return Judgement(
+        failed=reclaims.failed, unknown=reclaims.unknown, explain=lambda i: explain_unsafe(reclaims, i)
+    )
+
+
+@rule(
+    "OWN-UAF",
+    severity=ERROR,
+    needs=("alloc", "free"),
+    scope="uses",
+    look_at=FREE,
+    follows=("OWN-PAGESAFE", "OWN-DFREE", "OWN-UAF", "OWN-ALIAS"),
+)
+def no_use_after_free(uses: EventFacts) -> Judgement:
+    """No row, session or tree node that is used refers to a page in the free list.
+
+    Judged when it is used: at a forward, a verify, a match, an insert, a session's save and restore.
+
+    Exceptions: row entries behind the allocated length are stale; a duplicate is freed before the table write that drops
+    it; the pages of an ended request are freed while its last verify is in flight.
+    """
+    return Judgement(failed=uses.failed, unknown=uses.unknown, explain=lambda i: explain_use(uses, i))
+
+
+@rule(
+    "OWN-ALIAS",
+    severity=ERROR,
+    needs=("alloc", "free", "table_write"),
+    scope="holds",
+    look_at="alloc_for_extend, alloc_for_spec_decode (req_to_token writes)",
+    follows=("OWN-DFREE", "OWN-PAGESAFE", "OWN-ALIAS"),
+)
+def one_live_holder(holds: EventFacts) -> Judgement:
+    """Two running requests hold one page only if it lies in a prefix that they share through the tree.
+
+    Judged when a page is granted and when a row names it. A page of the tree is shared only at the tree's positions.
+
+    Exceptions: a session's row that runs again; the draft pool uses the ids of the target; pages loaded back from the
+    host.
+    """
+    return Judgement(failed=holds.failed, unknown=holds.unknown, explain=lambda i: explain_alias(holds, i))
+
+
+@rule(
+    "OWN-LEAK",
+    severity=ERROR,
+    needs=("alloc", "free"),
+    scope="request_ends",
+    look_at=RELEASE,
+    follows=("OWN-ALIAS", "LEN-COMMIT", "LEN-ALLOC"),
+)
+def nothing_left_behind(ends: RequestEnds) -> Judgement:
+    """After a request has ended, every page that it ever held is free or held by someone else.
+
+    Judged at the next quiet point: a pool_stat outside a free group, or a launch of a later step. Holders are the tree, a
+    session, a transfer, a free group that has not ended, and other running requests.
+
+    Exceptions: a reject frees nothing while the request runs; what the tree, a session or the host retains.
+    """
+    return Judgement(failed=ends.failed, unknown=ends.unknown, explain=lambda i: explain_leak(ends, i))

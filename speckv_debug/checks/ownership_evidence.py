@@ -1,0 +1,189 @@
+"""What a finding about a page says: who held it, who freed it, where, with the page's history."""
+
+from __future__ import annotations
+
+from speckv_debug.checks.rule import Details
+from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.replay.ledger import Ledger
+from speckv_debug.replay.ledger_facts import Broken
+from speckv_debug.replay.ownership import EventFacts, RequestEnds, event_place
+from speckv_debug.replay.page_history import last_event, page_history, ranges, slots_in
+from speckv_debug.replay.places import Place
+
+HISTORIES = 2
+"""Pages whose history a finding shows; the others are named only."""
+
+
+def explain_again(frees: EventFacts, i: int) -> Details:
+    """A page that was in the free list already."""
+    broken, place, (table, row) = frees.broken(i), frees.place(i), frees.event(i)
+    slots, page = slots_in(frees.ledger.events.slots[table], row, broken.pages), broken.pages[0]
+    first = last_event(frees.ledger, "free", place.pool, page, place.seq)
+    where = {
+        "itself": "by this free itself, which names it twice",
+        "group": f"by {_freed(frees.ledger, first)} in the same free group",
+        "again": f"by {_freed(frees.ledger, first)}",
+    }[broken.way]
+    return Details(
+        message=f"{_what(frees.ledger, slots, broken.pages)} of pool {place.pool} is freed a second time; "
+        f"it was freed {where}",
+        expected="each page is freed once after it was granted",
+        actual=f"freed again by {_freed(frees.ledger, row)}",
+        slots=slots,
+        pages=broken.pages,
+        evidence=_histories(frees.ledger, place, broken.pages),
+    )
+
+
+def explain_unsafe(reclaims: EventFacts, i: int) -> Details:
+    """A page that goes back with live positions in it."""
+    broken, place, (table, row) = reclaims.broken(i), reclaims.place(i), reclaims.event(i)
+    ledger = reclaims.ledger
+    positions = "" if broken.positions is None else f"[{broken.positions[0]}, {broken.positions[1] + 1})"
+    start = ledger.events.rows["release"].int_or_none("free_start", row) if table == "release" else None
+    size = ledger.page_size
+    message = {
+        "unaligned": f"the tail is freed from position {start}, inside a page of {size}: "
+        f"positions {positions} share that page",
+        "short": f"the tail is freed from position {start}, but positions {positions} are kept",
+        "tail": f"the free of the tail names positions {positions}, before the boundary of the tail",
+        "tree": f"{_pages(broken.pages)} is freed while the prefix tree holds it",
+        "row": f"{_pages(broken.pages)} is freed while {_who(ledger, broken)} lives in it at positions {positions}",
+    }[broken.way]
+    return Details(
+        message=message,
+        expected=_due(broken, start, size),
+        actual=f"{_pages(broken.pages)} {'would go' if table == 'release' else 'goes'} back",
+        slots=_slots(reclaims, i, broken),
+        pages=broken.pages,
+        evidence=_histories(ledger, place, broken.pages),
+    )
+
+
+def explain_use(uses: EventFacts, i: int) -> Details:
+    """A page that is used while it is in the free list."""
+    broken, place, (table, row) = uses.broken(i), uses.place(i), uses.event(i)
+    page = broken.pages[0]
+    freed = _freed(uses.ledger, last_event(uses.ledger, "free", place.pool, page, place.seq))
+    action = uses.ledger.events.slots["cache"].texts("action")[row] if table == "cache" else table
+    verb = {"written": "writes to", "read": "reads", "cached": "names"}[broken.way]
+    return Details(
+        message=f"{action} {verb} {_pages(broken.pages)} of pool {place.pool}, which is in the free list ({freed})",
+        expected="every page that is used has a holder",
+        actual=f"{_pages(broken.pages)} was free at event {place.seq}",
+        slots=_slots(uses, i, broken),
+        pages=broken.pages,
+        evidence=_histories(uses.ledger, place, broken.pages),
+    )
+
+
+def explain_alias(holds: EventFacts, i: int) -> Details:
+    """A page that two running requests hold."""
+    broken, place, (table, row) = holds.broken(i), holds.place(i), holds.event(i)
+    ledger, slots = holds.ledger, slots_in(holds.ledger.events.slots[table], row, broken.pages)
+    what = _what(ledger, slots, broken.pages)
+    at = (
+        ""
+        if broken.positions is None
+        else f" at positions [{broken.positions[0]}, {broken.positions[1] + 1})"
+    )
+    start = ledger.events.slots[table].int_or_none("start", row) if table == "table_write" else None
+    verb = (
+        "is granted to" if table == "alloc" else f"is written into row {place.row} (from position {start}) of"
+    )
+    return Details(
+        message=f"{what} of pool {place.pool} {verb} {_named(place.request)} while {_who(ledger, broken)} "
+        f"holds {_pages(broken.pages)}{at}",
+        expected="two running requests share a page only in a prefix of the tree",
+        actual=f"{_pages(broken.pages)} is held by {_who(ledger, broken)} and by row {place.row}, epoch {place.epoch}",
+        slots=slots,
+        pages=broken.pages,
+        evidence=_histories(ledger, place, broken.pages),
+    )
+
+
+def explain_leak(ends: RequestEnds, i: int) -> Details:
+    """Pages that have no holder any more and never went back."""
+    end, place, ledger = ends.end(i), ends.place(i), ends.ledger
+    count = len(end.pages) * ledger.page_size
+    rows = tuple(_last_seen(ledger, place, page) for page in end.pages[:64])
+    left_out = f", the first 64 of {len(end.pages)} pages" if len(end.pages) > 64 else ""
+    what = "page" if len(end.pages) == 1 else "pages"
+    return Details(
+        message=f"{_named(end.request)} ended, but {len(end.pages)} {what} that it held ({count} slots of pool "
+        f"{place.pool}) have no holder and never went back: {ranges(end.pages)}",
+        expected="every page is free, or held by the tree, a session, a transfer or another request",
+        actual=f"{what} {ranges(end.pages, 12)}: granted, not freed since",
+        pages=end.pages,
+        evidence=(
+            Evidence(
+                title=f"pages left behind{left_out}",
+                columns=("page", "granted at seq", "step", "to request", "row", "epoch", "site"),
+                rows=rows,
+            ),
+        ),
+    )
+
+
+def _last_seen(ledger: Ledger, place: Place, page: int) -> tuple[Cell, ...]:
+    row = last_event(ledger, "alloc", place.pool, page, 1 << 62)
+    if row is None:
+        return (page, None, None, None, None, None, None)
+    at = event_place(ledger, "alloc", row)
+    site = ledger.events.slots["alloc"].columns.text_at("site", row)
+    return (page, at.seq, at.step, at.request, at.row, at.epoch, site)
+
+
+def _due(broken: Broken, start: int | None, size: int) -> str:
+    if broken.way in ("unaligned", "short") and start is not None and broken.positions is not None:
+        length = start if broken.way == "unaligned" else broken.positions[1] + 1
+        return (
+            f"the free of the tail starts at {-(-length // size) * size}, the page boundary behind {length}"
+        )
+    if broken.way == "tail":
+        return "the free of a tail names no position before its page boundary"
+    return "no freed page holds a live position"
+
+
+def _slots(scope: EventFacts, i: int, broken: Broken) -> tuple[int, ...] | None:
+    """Slots of the event in the pages; those of the row where the event names none."""
+    table, row = scope.event(i)
+    events = scope.ledger.events
+    lists = {"accept": events.accept_written, **events.slots}.get(table)
+    named = slots_in(lists, row, broken.pages) if lists is not None else ()
+    return named or None
+
+
+def _histories(ledger: Ledger, place: Place, pages: tuple[int, ...]) -> tuple[Evidence, ...]:
+    return tuple(page_history(ledger, place.pool, page, place.seq) for page in pages[:HISTORIES])
+
+
+def _freed(ledger: Ledger, row: int | None) -> str:
+    """One free in words."""
+    if row is None:
+        return "it has been since the recording began"
+    place, columns = event_place(ledger, "free", row), ledger.events.slots["free"].columns
+    reason, site = columns.text_at("reason", row), columns.text_at("site", row)
+    of = "" if place.request is None else f" of {place.request}"
+    return f"event {place.seq}, {reason or 'free'}{of}" + (f" in {site}" if site else "")
+
+
+def _who(ledger: Ledger, broken: Broken) -> str:
+    if broken.other is None:
+        return "nobody known"
+    tenure = ledger.tenures[broken.other]
+    return f"{_named(tenure.request)} (row {tenure.row}, epoch {tenure.epoch})"
+
+
+def _named(request: str | None) -> str:
+    return "a request" if request is None else f"request {request}"
+
+
+def _pages(pages: tuple[int, ...]) -> str:
+    return f"page {pages[0]}" if len(pages) == 1 else f"pages {ranges(pages)}"
+
+
+def _what(ledger: Ledger, slots: tuple[int, ...], pages: tuple[int, ...]) -> str:
+    if slots and ledger.page_size == 1:
+        return f"slot {slots[0]}" if len(slots) == 1 else f"{len(slots)} slots ({ranges(slots)})"
+    return _pages(pages)

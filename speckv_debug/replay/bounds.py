@@ -1,0 +1,123 @@
+"""Bounds and reserves: every report of committed and allocated length, every growth that a preparation decides."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.replay.lengths import ENDINGS, Lengths, Picked
+from speckv_debug.replay.places import Place, place_of
+from speckv_debug.replay.ragged import NULL, Int64s, Mask
+
+
+class Bounds:
+    """One instance a `lengths` event of the main pool and a `reserve` event, in the order of `seq`.
+
+    Attributes:
+        committed, allocated: As reported, NULL if absent; `highest` is what a reserve grows to, else `allocated`.
+        ending: The request ends with the event: its record is reset and says nothing of its row.
+        preparing: A preparation for a verify, before which old builds claim the bonus.
+    """
+
+    def __init__(self, lengths: Lengths) -> None:
+        self.info = lengths.info
+        told, reserve = lengths.columns("lengths"), lengths.columns("reserve")
+        self._tables = (told, reserve)
+        rows = np.flatnonzero(lengths.main)
+        table = np.repeat(np.arange(2), (len(rows), len(reserve)))
+        index = np.concatenate((rows, np.arange(len(reserve))))
+        seq = np.concatenate((told.ints("seq")[rows], reserve.ints("seq")))
+        order = np.argsort(seq, kind="stable")
+        self._table, self._index, self.seq = table[order], index[order], seq[order]
+        self.committed, self.allocated = self._column("committed"), self._column("allocated")
+        self.ending = self._cause(*ENDINGS)
+        self.preparing = self._cause("spec_prepare") | (self._table == 1)
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def place(self, index: int) -> Place:
+        """Where the event stands."""
+        return place_of(self._tables[int(self._table[index])], int(self._index[index]))
+
+    @cached_property
+    def highest(self) -> Int64s:
+        """The longest that the row becomes with this event."""
+        grown = np.append(self._tables[1].ints("new_allocated"), NULL)
+        of_reserve = grown[np.where(self._table == 1, self._index, -1)]
+        return np.where(of_reserve == NULL, self.allocated, of_reserve)
+
+    def _column(self, name: str) -> Int64s:
+        first, second = (np.append(table.ints(name), NULL) for table in self._tables)
+        return np.where(
+            self._table == 0,
+            first[np.where(self._table == 0, self._index, -1)],
+            second[np.where(self._table == 1, self._index, -1)],
+        )
+
+    def _cause(self, *causes: str) -> Mask:
+        found = np.append(self._tables[0].texts("cause").equal(*causes), False)
+        return np.asarray(found[np.where(self._table == 0, self._index, -1)])
+
+
+class Reserves(Picked):
+    """One instance a `reserve` event, with what was granted for it.
+
+    Attributes:
+        page_size: The allocator's, or the event's own where the pool does not say; NULL if neither does.
+    """
+
+    def __init__(self, lengths: Lengths) -> None:
+        super().__init__(lengths, "reserve", np.ones(len(lengths.columns("reserve")), dtype=np.bool_))
+        space = lengths.namespaces.all[lengths.namespaces.main]
+        own = self.ints("page_size")
+        self.page_size = np.full(len(self), space.page_size) if space.paged else np.where(own > 0, own, NULL)
+
+    @cached_property
+    def granted(self) -> Int64s:
+        """Slots granted for the same row and step; NULL where none are recorded or it is not clear for which."""
+        alloc = self.lengths.columns("alloc")
+        mine = alloc.texts("reason").equal("spec_reserve") & self._main_alloc()
+        counts = alloc.lists("slots").lengths
+        refused = alloc.ints("granted") == 0
+        return self._sum("alloc", mine, np.where(refused, NULL, counts))
+
+    @cached_property
+    def reported(self) -> Int64s:
+        """Allocated length that the host reports for the same row and step; NULL if it does not."""
+        told = self.lengths.columns("lengths")
+        mine = told.texts("cause").equal("spec_prepare") & self.lengths.main
+        return self._sum("lengths", mine, told.ints("allocated"), once=True)
+
+    def _main_alloc(self) -> Mask:
+        spaces = self.lengths.namespaces
+        return np.asarray(spaces.indices(self.lengths.columns("alloc").texts("pool")) == spaces.main)
+
+    def _sum(self, table: str, which: Mask, values: Int64s, *, once: bool = False) -> Int64s:
+        """Sum of `values` of the events of the same life and step; NULL if there is none, or one is NULL."""
+        columns = self.lengths.columns(table)
+        found: dict[tuple[int, int], int] = {}
+        if bool(self.lengths.columns("drop").texts("table").equal(table).any()):
+            return np.full(len(self), NULL, dtype=np.int64)
+        lives, steps = self.lengths.lives.of(table).tolist(), columns.ints("step").tolist()
+        for row in np.flatnonzero(which).tolist():
+            key, value = (lives[row], steps[row]), int(values[row])
+            bad = NULL in (value, found.get(key, 0)) or (once and key in found)
+            found[key] = NULL if bad else found.get(key, 0) + value
+        return self._looked_up(found)
+
+    def _looked_up(self, found: dict[tuple[int, int], int]) -> Int64s:
+        keys = list(zip(self.life.tolist(), self.ints("step").tolist(), strict=True))
+        alone = _single(keys)
+        known = [found.get(k, NULL) if k in alone and k[0] >= 0 and k[1] != NULL else NULL for k in keys]
+        return np.array(known, dtype=np.int64)
+
+
+def _single(keys: list[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Keys that occur once."""
+    seen: set[tuple[int, int]] = set()
+    twice: set[tuple[int, int]] = set()
+    for key in keys:
+        (twice if key in seen else seen).add(key)
+    return seen - twice

@@ -1,0 +1,41 @@
+"""What an engine does differently by version, where a law has to know."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from speckv_debug.model.process import Process
+
+Version = tuple[int, ...]
+PAGE_ALIGNED_RESERVE: Version = (0, 5, 16)
+"""SGLang rounds the reserve up to a page from here on."""
+NO_PRECLAIM: Version = (0, 5, 15)
+"""SGLang's decode preparation no longer commits the bonus before its result from here on."""
+TAIL_BY_ALLOCATOR_PAGE: Version = (0, 5, 17)
+"""SGLang aligns the free of a tail with the allocator's page from here on, not with the server's."""
+
+
+def sglang_version(info: Process) -> Version | None:
+    """The release as integers, None if another engine or none is named."""
+    if (info.engine or "").lower() != "sglang":
+        return None
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", str(info.engine_version or ""))
+    return tuple(int(part) for part in found.groups()) if found else None
+
+
+def aligns_tail_by_server_page(info: Process) -> bool:
+    """Whether a tail free may start inside a page of the allocator: old releases under decode context parallelism."""
+    version = sglang_version(info)
+    widened = _number(info.settings.get("dcp_size")) > 1
+    return widened and (version is None or version < TAIL_BY_ALLOCATOR_PAGE)
+
+
+def preclaims(info: Process) -> bool:
+    """Whether a preparation may commit the bonus token ahead of its result."""
+    version = sglang_version(info)
+    return version is not None and version < NO_PRECLAIM
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else 0

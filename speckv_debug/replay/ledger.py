@@ -1,0 +1,153 @@
+"""The ledger: who holds which page, folded from the events of one process in the order of `seq`.
+
+A pure fold: the same events give the same state, at any `seq`. What the fold notices on its way (a page
+freed twice, a live page freed, …) becomes columns of facts; the laws in `checks/` judge those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from speckv_debug.replay import ledger_cache, ledger_lengths, ledger_pages, ledger_rows, ledger_uses
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.ledger_book import FREE
+from speckv_debug.replay.ledger_events import TABLES, GetColumns, LedgerEvents
+from speckv_debug.replay.ledger_facts import JUDGED, LATE, UNSEEN, End, Facts
+from speckv_debug.replay.ledger_groups import FreeGroups
+from speckv_debug.replay.ledger_loss import forget, unproven
+from speckv_debug.replay.ledger_tenure import Tenure
+from speckv_debug.replay.ledger_trims import Trims
+from speckv_debug.replay.ragged import NULL
+
+if TYPE_CHECKING:
+    from speckv_debug.recording.reader import ProcessRecording
+
+Handler = Callable[["Ledger", int], None]
+HANDLERS: dict[str, Handler] = {
+    "alloc": ledger_pages.alloc,
+    "free": ledger_pages.free,
+    "free_group": ledger_pages.free_group,
+    "table_write": ledger_rows.table_write,
+    "row_alloc": ledger_rows.row_alloc,
+    "row_free": ledger_rows.row_free,
+    "lengths": ledger_lengths.lengths,
+    "release": ledger_lengths.release,
+    "cache": ledger_cache.cache,
+    "transfer": ledger_cache.transfer,
+    "pool_stat": ledger_lengths.pool_stat,
+    "forward": ledger_uses.forward,
+    "accept": ledger_uses.accept,
+    "drop": forget,
+}
+
+
+class Ledger:
+    """The state after the events up to `seq`, and the facts that they left.
+
+    Attributes:
+        seq: The last event that was folded, -1 before the first.
+        books: One `PageBook` an allocator; `main` is the one that req_to_token draws from.
+        tenures: Every life of a request row, by id; `rows` the latest one of each row.
+        facts: What the laws judge.
+    """
+
+    def __init__(self, process: ProcessRecording, columns: GetColumns) -> None:
+        self.process, self.info = process, process.info
+        self.events = LedgerEvents(columns, process.info)
+        self.namespaces = self.events.namespaces
+        self.books = self.events.books()
+        self.main = self.books[self.namespaces.main]
+        self.page_size = self.namespaces.all[self.namespaces.main].page_size
+        self.facts = Facts()
+        self.tenures: list[Tenure] = []
+        self.rows: dict[int, Tenure] = {}
+        self.past: dict[tuple[int, int], Tenure] = {}
+        self.requests: dict[str, Tenure] = {}
+        self.restored: dict[str, Tenure] = {}
+        self.alive = np.zeros(64, dtype=np.bool_)
+        self.groups = FreeGroups()
+        self.dangling: set[Tenure] = set()
+        self.unsettled: list[End] = []
+        self.dropped: list[tuple[int, int, int]] = []
+        self.trims = Trims(self.events.rows["release"], self.events.rows["lengths"])
+        self.latest_use: tuple[int, int] | None = None
+        self.seen_whole = process.info.from_start
+        self.why = self.facts.reason(LATE)
+        self.seq = -1
+        self._prepare()
+
+    @classmethod
+    def fold(
+        cls, process: ProcessRecording, until_seq: int | None = None, *, columns: GetColumns | None = None
+    ) -> Ledger:
+        """The ledger after all events with `seq <= until_seq`, after the last one if None."""
+        ledger = cls(process, columns or (lambda table: Columns(process.table(table))))
+        ledger._run(until_seq)
+        return ledger
+
+    def _prepare(self) -> None:
+        for law, tables in JUDGED.items():
+            for table in tables:
+                self.facts.prepare(law, table, len(self.events.table(table)))
+        if self.seen_whole:
+            for book in self.books:
+                book.forget(FREE)
+
+    def _run(self, until_seq: int | None) -> None:
+        handlers = [HANDLERS[name] for name in TABLES]
+        holes = iter([*self.process.gaps(), (0, 1 << 62)])
+        first, end = next(holes)
+        for seq, table, row in self.events.order():
+            if until_seq is not None and seq > until_seq:
+                return
+            while seq >= end:
+                self.lose(f"events {first} to {end - 1} are missing")
+                first, end = next(holes)
+            self.seq = seq
+            handlers[table](self, row)
+        ledger_lengths.finish(self)
+        unproven(self)
+
+    def lose(self, why: str) -> None:
+        """Events are missing here: nothing is known of any page or row until it is seen again."""
+        self.why, self.seen_whole = self.facts.reason(why), False
+        for book in self.books:
+            book.forget()
+        for tenure in self.tenures:
+            tenure.forget()
+        self.groups.lose(self.facts, self.why)
+        self.restored.clear()
+        self.dangling.clear()
+        for end in self.unsettled:
+            end.code = self.why if end.code == UNSEEN else end.code
+        self.unsettled.clear()
+
+    def note_end(self, tenure: Tenure, table: str, index: int) -> None:
+        """A request's hold ends with this event; it is judged when things have settled."""
+        step = self.events.table(table).ints("step")[index]
+        self.unsettled.append(
+            End(
+                table=table,
+                index=index,
+                seq=self.events.table(table).ints("seq")[index],
+                step=None if step == NULL else step,
+                tenure=tenure.id,
+                row=tenure.row,
+                epoch=tenure.epoch,
+                request=tenure.request,
+            )
+        )
+        self.facts.ends.append(self.unsettled[-1])
+
+    def set_alive(self, tenure: Tenure, alive: bool) -> None:
+        """Note for column work whether the tenure runs."""
+        if tenure.id >= len(self.alive):
+            self.alive = np.concatenate((self.alive, np.zeros_like(self.alive)))
+        self.alive[tenure.id] = alive
+
+    def running(self) -> list[Tenure]:
+        """The latest tenure of each row that is alive."""
+        return [tenure for tenure in self.rows.values() if tenure.alive]

@@ -1,0 +1,145 @@
+"""The prefix tree, sessions and transfers: what `cache` and `transfer` do to the ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN
+from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
+from speckv_debug.replay.ledger_lengths import settle_saved
+from speckv_debug.replay.ledger_rows import end_of
+from speckv_debug.replay.ledger_tenure import Tenure
+from speckv_debug.replay.ragged import NULL, Int64s
+
+if TYPE_CHECKING:
+    from speckv_debug.replay.ledger import Ledger
+
+USES = ("insert", "match", "session_save", "session_restore")
+
+
+def cache(ledger: Ledger, index: int) -> None:
+    """The tree or a session takes pages, serves them, or lets them go."""
+    rows = ledger.events.slots["cache"]
+    action, pages = rows.texts("action")[index], rows.pages(index)
+    followed = rows.namespace[index] == ledger.namespaces.main
+    if not followed or action not in USES or not rows.count(index):
+        ledger.facts.mark("dangling", "cache", index, SKIP)
+    else:
+        _judge_use(ledger, index, pages)
+    if followed and action in ACTIONS:
+        ACTIONS[action](ledger, index, pages)
+
+
+def transfer(ledger: Ledger, index: int) -> None:
+    """Pages are in flight between begin and end."""
+    rows = ledger.events.slots["transfer"]
+    book, pages = ledger.books[rows.namespace[index]], np.unique(rows.pages(index))
+    if rows.texts("action")[index] == "begin":
+        book.moving[pages] += 1
+    else:
+        book.moving[pages] = np.maximum(book.moving[pages] - 1, 0)
+
+
+def _judge_use(ledger: Ledger, index: int, pages: Int64s) -> None:
+    state = ledger.main.state[pages]
+    ledger.facts.mark("dangling", "cache", index, ledger.why if (state == UNKNOWN).any() else PASS)
+    if (state == FREE).any():
+        freed = tuple(np.unique(pages[state == FREE]).tolist())
+        ledger.facts.fail("dangling", "cache", index, Broken(way="cached", pages=freed))
+
+
+def _insert(ledger: Ledger, index: int, pages: Int64s) -> None:
+    rows, book = ledger.events.slots["cache"], ledger.main
+    start, slots, of_slot = rows.ints("start")[index], rows.slots(index), rows.slot_pages(index)
+    book.state[pages[book.state[pages] == UNKNOWN]] = HELD
+    book.tree[pages] = 1
+    known = of_slot >= 0
+    first = (
+        start + np.arange(len(slots)) - slots % ledger.page_size if start != NULL else np.full(len(slots), -1)
+    )
+    book.tree_at[of_slot[known]] = first[known]
+
+
+def _evict(ledger: Ledger, index: int, pages: Int64s) -> None:
+    ledger.main.tree[pages] = 0
+    ledger.main.tree_at[pages] = -1
+
+
+def _lock(ledger: Ledger, index: int, pages: Int64s) -> None:
+    ledger.main.locks[pages] += 1
+
+
+def _unlock(ledger: Ledger, index: int, pages: Int64s) -> None:
+    ledger.main.locks[pages] = np.maximum(ledger.main.locks[pages] - 1, 0)
+
+
+def _reset(ledger: Ledger, index: int, pages: Int64s) -> None:
+    """The tree is emptied; whether its pages were freed one by one or with the whole pool is not said."""
+    book = ledger.main
+    gone = np.flatnonzero((book.tree > 0) | ((book.state == HELD) & (book.refs == 0)))
+    _evict(ledger, index, gone)
+    book.locks[:] = 0
+    book.disown(gone)
+
+
+def _save(ledger: Ledger, index: int, pages: Int64s) -> None:
+    """The request ends; the session keeps what it names."""
+    if (tenure := _named(ledger, index)) is None:
+        return
+    ledger.main.session[pages[ledger.main.state[pages] != FREE]] = tenure.id
+    if tenure.alive:
+        end_of(ledger, tenure, "cache", index)
+    tenure.saved = True
+
+
+def _restore(ledger: Ledger, index: int, pages: Int64s) -> None:
+    """The session hands its slots back to the row that comes with the next event of the request."""
+    book, request = ledger.main, ledger.events.slots["cache"].texts("request")[index]
+    if (tenure := _saver(ledger, pages)) is None:
+        return
+    gone = tenure.stale.intersection(pages.tolist())
+    if gone:
+        ledger.facts.fail("dangling", "cache", index, Broken(way="cached", pages=tuple(sorted(gone))))
+    tenure.stale.clear()
+    settle_saved(ledger, tenure)
+    book.session[pages] = book.owner[pages] = NOBODY
+    if request is not None and tenure.saved:
+        ledger.restored[request] = tenure
+
+
+def _close(ledger: Ledger, index: int, pages: Int64s) -> None:
+    """The session gives up what it kept; the frees follow."""
+    tenure = _saver(ledger, pages) or _named(ledger, index)
+    ledger.main.session[pages] = NOBODY
+    if tenure is not None and tenure.saved:
+        tenure.saved = False
+        ledger.note_end(tenure, "cache", index)
+
+
+def _named(ledger: Ledger, index: int) -> Tenure | None:
+    request = ledger.events.slots["cache"].texts("request")[index]
+    return ledger.requests.get(request) if request is not None else None
+
+
+def _saver(ledger: Ledger, pages: Int64s) -> Tenure | None:
+    """Whose pages they are, by what was saved; a session whose pages were freed is found by its row."""
+    savers = ledger.main.session[pages]
+    known = savers[savers != NOBODY]
+    if len(known):
+        return ledger.tenures[int(known[0])]
+    named = set(pages.tolist())
+    return next((t for t in ledger.tenures if t.saved and t.stale & named), None)
+
+
+ACTIONS = {
+    "insert": _insert,
+    "evict": _evict,
+    "lock": _lock,
+    "unlock": _unlock,
+    "reset": _reset,
+    "session_save": _save,
+    "session_restore": _restore,
+    "session_close": _close,
+}

@@ -1,0 +1,46 @@
+"""Deferred free groups: frees between begin and end take effect at the end, as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from speckv_debug.replay.ledger_facts import Facts
+from speckv_debug.replay.ragged import NULL
+
+NEVER = "its deferred free group has no end in the recording"
+
+
+@dataclass(slots=True)
+class FreeGroups:
+    """Open groups in the order in which they began; each holds rows of the table `free`."""
+
+    waiting: dict[int, list[int]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.waiting)
+
+    def begin(self, group: int) -> None:
+        """Open a group."""
+        self.waiting.setdefault(group, [])
+
+    def of(self, group: int) -> int | None:
+        """The group that a free belongs to: the one it names, else the innermost open one, else none."""
+        if group != NULL:
+            return group
+        return next(reversed(self.waiting), None)
+
+    def add(self, group: int, free: int) -> None:
+        """A free waits for the group's end."""
+        self.waiting.setdefault(group, []).append(free)
+
+    def end(self, group: int) -> list[int]:
+        """Close a group; its frees in order."""
+        return self.waiting.pop(group, [])
+
+    def lose(self, facts: Facts, why: int) -> None:
+        """What waits can't be judged."""
+        for frees in self.waiting.values():
+            for free in frees:
+                facts.mark("double", "free", free, why)
+                facts.mark("unsafe", "free", free, why)
+        self.waiting.clear()

@@ -1,0 +1,131 @@
+"""Lengths, releases and quiet points: what `lengths`, `release` and `pool_stat` do to the ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from speckv_debug.replay.engine_version import aligns_tail_by_server_page
+from speckv_debug.replay.ledger_book import UNKNOWN
+from speckv_debug.replay.ledger_facts import FAIL, PASS, UNSEEN, Broken, End
+from speckv_debug.replay.ledger_rows import end_of, tenure_of
+from speckv_debug.replay.ledger_tenure import Tenure
+from speckv_debug.replay.ragged import NULL
+
+if TYPE_CHECKING:
+    from speckv_debug.replay.ledger import Ledger
+
+TRIM = "session_trim"
+NO_QUIET = "the recording ends before everything that the request held has settled"
+NO_BOUNDARY = "the release names no boundary, or the page size is unknown"
+
+
+def lengths(ledger: Ledger, index: int) -> None:
+    """The host's lengths; entries of a live row behind the allocated length are stale."""
+    rows = ledger.events.rows["lengths"]
+    pool = rows.texts("pool")[index]
+    if pool is not None and pool != ledger.namespaces.main_name:
+        return
+    if (tenure := tenure_of(ledger, "lengths", index)) is None:
+        return
+    committed, allocated = rows.ints("committed")[index], rows.ints("allocated")[index]
+    if rows.texts("cause")[index] == TRIM:
+        tenure.trim_to = -1
+    tenure.committed = tenure.committed if committed == NULL else committed
+    if allocated == NULL:
+        return
+    tenure.allocated = allocated
+    if tenure.alive:
+        tenure.trim(ledger.main, allocated)
+
+
+def release(ledger: Ledger, index: int) -> None:
+    """A request ends, or a session trims its row."""
+    if (tenure := tenure_of(ledger, "release", index)) is None:
+        return ledger.facts.mark("unsafe", "release", index, ledger.facts.reason(NO_BOUNDARY))
+    rows = ledger.events.rows["release"]
+    keep = ledger.trims.kept(index) if rows.texts("kind")[index] == TRIM else rows.ints("committed")[index]
+    start, allocated = rows.ints("free_start")[index], rows.ints("allocated")[index]
+    size = _page_size(ledger, index)
+    _judge_boundary(ledger, index, tenure, start, keep if rows.texts("kind")[index] == TRIM else NULL)
+    boundary = start if start != NULL else keep
+    tenure.tail = -(-boundary // size) * size if size and boundary != NULL else -1
+    if rows.texts("kind")[index] == TRIM:
+        tenure.trim_to = keep if keep != NULL else -1
+        return
+    tenure.trim_to = -1
+    if tenure.alive:
+        tenure.allocated = tenure.allocated if allocated == NULL else allocated
+        end_of(ledger, tenure, "release", index)
+
+
+def pool_stat(ledger: Ledger, index: int) -> None:
+    """A quiet point: what ended before it has settled."""
+    pool = ledger.events.rows["pool_stat"].texts("pool")[index]
+    if pool in (None, ledger.namespaces.main_name) and not ledger.groups:
+        settle(ledger, ledger.unsettled)
+        ledger.unsettled.clear()
+
+
+def finish(ledger: Ledger) -> None:
+    """The recording ends: a launch of a later step shows that an earlier end has settled."""
+    use = ledger.latest_use
+    for end in ledger.unsettled:
+        later = use is not None and end.step is not None and use[0] > end.seq and use[1] > end.step
+        if later and not ledger.groups and end.code == UNSEEN:
+            settle(ledger, [end])
+        elif end.code == UNSEEN:
+            end.code = ledger.facts.reason(NO_QUIET)
+    ledger.unsettled.clear()
+
+
+def settle(ledger: Ledger, ends: list[End]) -> None:
+    """Look at every page that these tenures ever held."""
+    for end in ends:
+        if end.code != UNSEEN:
+            continue
+        tenure = ledger.tenures[end.tenure]
+        pages = tenure.held()
+        lost = pages[ledger.main.unheld(pages, tenure.id)]
+        end.pages = tuple(lost.tolist())
+        whole = tenure.complete and not (ledger.main.state[pages] == UNKNOWN).any()
+        end.code = FAIL if len(lost) else PASS if whole else ledger.why
+        if not tenure.alive and not tenure.saved:
+            tenure.forget(tenure.complete)
+
+
+def settle_saved(ledger: Ledger, tenure: Tenure) -> None:
+    """A session is restored: what its last turn left behind has settled, its frees came with the save."""
+    if not ledger.groups:
+        settle(ledger, [end for end in ledger.unsettled if end.tenure == tenure.id])
+
+
+def _page_size(ledger: Ledger, index: int) -> int:
+    space = ledger.namespaces.all[ledger.namespaces.main]
+    if space.paged:
+        return space.page_size
+    size = ledger.events.rows["release"].ints("page_size")[index]
+    return size if size != NULL and size > 0 else 0
+
+
+def _judge_boundary(ledger: Ledger, index: int, tenure: Tenure, start: int, keep: int) -> None:
+    """`free_start` is a page boundary of the allocator, and not before what a trim keeps."""
+    facts, size = ledger.facts, _page_size(ledger, index)
+    allocated = ledger.events.rows["release"].ints("allocated")[index]
+    if start == NULL or not size:
+        return facts.mark("unsafe", "release", index, facts.reason(NO_BOUNDARY))
+    facts.mark("unsafe", "release", index, PASS)
+    if allocated != NULL and start >= allocated:
+        return
+    if start % size and not aligns_tail_by_server_page(ledger.info):
+        _fail(ledger, index, tenure, "unaligned", start // size * size, start)
+    elif keep != NULL and start < keep:
+        _fail(ledger, index, tenure, "short", start, keep)
+
+
+def _fail(ledger: Ledger, index: int, tenure: Tenure, way: str, first: int, end: int) -> None:
+    pages = tenure.pages[max(first, 0) : max(0, min(end, tenure.extent))]
+    named = tuple(np.unique(pages[pages >= 0]).tolist())
+    broken = Broken(way=way, pages=named, other=tenure.id, positions=(first, end - 1))
+    ledger.facts.fail("unsafe", "release", index, broken)

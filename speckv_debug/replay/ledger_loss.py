@@ -1,0 +1,52 @@
+"""Rows that the recorder dropped: what they may have touched is unknown, before the note of it and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from speckv_debug.replay.ledger_events import TABLES
+from speckv_debug.replay.ledger_facts import FAIL, JUDGED
+from speckv_debug.replay.ragged import NULL
+
+if TYPE_CHECKING:
+    from speckv_debug.replay.ledger import Ledger
+
+HARMLESS = ("forward", "accept", "pool_stat", "move", "compact", "reserve", "note", "state_clear")
+
+
+def forget(ledger: Ledger, index: int) -> None:
+    """Rows of a table that moves pages are missing: nothing is known until it is seen again."""
+    rows = ledger.events.rows["drop"]
+    table = rows.texts("table")[index]
+    if table not in HARMLESS:
+        ledger.lose(f"the recorder dropped rows of {table or 'some table'}")
+        ledger.dropped.append((_since(ledger, index), rows.ints("seq")[index], ledger.why))
+
+
+def unproven(ledger: Ledger) -> None:
+    """What looks broken in the step whose rows were dropped may be the loss."""
+    for first, last, why in ledger.dropped:
+        for law, tables in JUDGED.items():
+            for table in tables:
+                codes, seq = ledger.facts.codes[law, table], ledger.events.table(table).columns.ints("seq")
+                for index in np.flatnonzero((seq >= first) & (seq <= last)).tolist():
+                    codes[index] = why if codes[index] == FAIL else codes[index]
+        for end in ledger.facts.ends:
+            end.code = why if end.code == FAIL and first <= end.seq <= last else end.code
+
+
+def _since(ledger: Ledger, index: int) -> int:
+    """First `seq` of the step in which the drop stands."""
+    rows = ledger.events.rows["drop"]
+    seq, step = rows.ints("seq")[index], rows.ints("step")[index]
+    columns = [ledger.events.table(name).columns for name in TABLES]
+    seqs, steps = (np.concatenate([c.ints(name) for c in columns]) for name in ("seq", "step"))
+    before = (seqs <= seq) & (steps != NULL)
+    if not before.any():
+        return 0
+    if step == NULL:
+        step = int(steps[before][np.argmax(seqs[before])])
+    of_step = before & (steps == step)
+    return int(seqs[of_step].min()) if of_step.any() else seq

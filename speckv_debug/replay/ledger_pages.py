@@ -1,0 +1,125 @@
+"""Pages granted and taken back: what `alloc`, `free` and `free_group` do to the ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN
+from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
+from speckv_debug.replay.ledger_rows import tenure_of
+from speckv_debug.replay.ledger_safety import judge_safety
+from speckv_debug.replay.ledger_tenure import Tenure
+from speckv_debug.replay.ragged import NULL, Int64s
+
+if TYPE_CHECKING:
+    from speckv_debug.replay.ledger import Ledger
+
+UNPAGED = "the page size of the pool is unknown"
+
+
+def alloc(ledger: Ledger, index: int) -> None:
+    """Pages leave the free list; the request that they go to holds them."""
+    rows = ledger.events.slots["alloc"]
+    if rows.ints("granted")[index] == 0 or not rows.count(index):
+        return ledger.facts.mark("alias", "alloc", index, SKIP)
+    book, pages, reason = ledger.books[rows.namespace[index]], rows.pages(index), rows.texts("reason")[index]
+    if reason == "rollback":  # undone without a free
+        ledger.facts.mark("alias", "alloc", index, SKIP)
+        return book.disown(pages)
+    tenure = tenure_of(ledger, "alloc", index)
+    if book is ledger.main:
+        _judge_grant(ledger, index, pages, tenure)
+        _unstale(ledger, pages)
+    else:
+        ledger.facts.mark("alias", "alloc", index, SKIP)
+    book.grant(pages, NOBODY if tenure is None else tenure.id, host=reason == "load_back")
+    if tenure is not None and book is ledger.main:
+        tenure.ever.append(pages)
+
+
+def free(ledger: Ledger, index: int) -> None:
+    """Pages go back, at once or at the end of their group."""
+    rows = ledger.events.slots["free"]
+    if not rows.count(index):
+        ledger.facts.mark("double", "free", index, SKIP)
+        return ledger.facts.mark("unsafe", "free", index, SKIP)
+    group = ledger.groups.of(rows.ints("group")[index])
+    book, pages = ledger.books[rows.namespace[index]], rows.pages(index)
+    unique, counts = np.unique(pages, return_counts=True)
+    if ledger.namespaces.all[rows.namespace[index]].page_size == 1:
+        _judge_again(ledger, index, unique[counts > 1], "itself")
+        if group is not None:
+            _judge_again(ledger, index, unique[book.pending[unique] == group], "group")
+    if group is None:
+        return _take_back(ledger, index, unique)
+    book.pending[unique] = group
+    ledger.groups.add(group, index)
+
+
+def free_group(ledger: Ledger, index: int) -> None:
+    """A group begins, or its frees take effect."""
+    rows = ledger.events.rows["free_group"]
+    group = rows.ints("group")[index]
+    if rows.texts("action")[index] == "begin":
+        return ledger.groups.begin(group)
+    for waiting in ledger.groups.end(group if group != NULL else ledger.groups.of(group) or NULL):
+        frees = ledger.events.slots["free"]
+        pages = np.unique(frees.pages(waiting))
+        book = ledger.books[frees.namespace[waiting]]
+        _take_back(ledger, waiting, pages[book.pending[pages] == group])
+
+
+def _take_back(ledger: Ledger, index: int, pages: Int64s) -> None:
+    """A free takes effect on pages that no other free of its group has returned already."""
+    rows = ledger.events.slots["free"]
+    book, facts = ledger.books[rows.namespace[index]], ledger.facts
+    state = book.state[pages]
+    if not book.paged:
+        code = facts.reason(UNPAGED)
+    else:
+        _judge_again(ledger, index, pages[state == FREE], "again")
+        code = ledger.why if (state == UNKNOWN).any() else PASS
+    facts.mark("double", "free", index, code)
+    if book is ledger.main:
+        judge_safety(ledger, index, pages[state != FREE], code)
+    else:
+        facts.mark("unsafe", "free", index, SKIP)
+    book.take_back(pages, index)
+
+
+def _judge_again(ledger: Ledger, index: int, pages: Int64s, way: str) -> None:
+    if len(pages) and ledger.books[ledger.events.slots["free"].namespace[index]].paged:
+        ledger.facts.fail("double", "free", index, Broken(way=way, pages=tuple(pages.tolist())))
+
+
+def _judge_grant(ledger: Ledger, index: int, pages: Int64s, tenure: Tenure | None) -> None:
+    """Two live requests hold a page if it is granted while another one has it."""
+    book, state = ledger.main, ledger.main.state[pages]
+    ledger.facts.mark("alias", "alloc", index, ledger.why if (state == UNKNOWN).any() else PASS)
+    if tenure is None:
+        return
+    owner = book.owner[pages]
+    held = (state == HELD) & (owner != tenure.id) & (owner >= 0) & ledger.alive[owner]
+    named = (state == FREE) & (book.refs[pages] > 0)
+    if held.any():
+        other, clash = ledger.tenures[int(owner[held][0])], pages[held]
+        ledger.facts.fail("alias", "alloc", index, overlap("granted", other, clash))
+    elif named.any():
+        for other in ledger.running():
+            if other is not tenure and len(other.positions(pages[named])):
+                ledger.facts.fail("alias", "alloc", index, overlap("granted", other, pages[named]))
+
+
+def overlap(way: str, other: Tenure, pages: Int64s) -> Broken:
+    """Pages that another tenure holds too, and its positions in them."""
+    positions = other.positions(pages)
+    ends = (int(positions[0]), int(positions[-1])) if len(positions) else None
+    return Broken(way=way, pages=tuple(pages.tolist()), other=other.id, positions=ends)
+
+
+def _unstale(ledger: Ledger, pages: Int64s) -> None:
+    """Pages that leave the free list are no longer in it: what still names them is a matter of two holders."""
+    for tenure in ledger.dangling:
+        tenure.stale.difference_update(pages.tolist())

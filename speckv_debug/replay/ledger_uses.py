@@ -1,0 +1,102 @@
+"""Forwards and accepts: whether a row reads or writes a page that lies in the free list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from speckv_debug.replay.ledger_book import FREE, UNKNOWN
+from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
+from speckv_debug.replay.ledger_rows import tenure_of
+from speckv_debug.replay.ledger_tenure import Tenure
+from speckv_debug.replay.ragged import NULL, Int64s
+
+if TYPE_CHECKING:
+    from speckv_debug.replay.ledger import Ledger
+
+NO_ROW = "the event names no request row"
+IN_FLIGHT = "the verify was in flight when its request ended: only the stream's order tells which came first"
+
+
+def forward(ledger: Ledger, index: int) -> None:
+    """One request in one forward: what it writes, and what its row names below what it reads."""
+    rows = ledger.events.slots["forward"]
+    idle = rows.ints("padded")[index] == 1 or rows.texts("mode")[index] == "idle"
+    if idle or rows.namespace[index] != ledger.namespaces.main:
+        return ledger.facts.mark("dangling", "forward", index, SKIP)
+    start, read = rows.ints("start")[index], rows.ints("read_len")[index]
+    reach = read if read != NULL else start + rows.count(index) if start != NULL else NULL
+    _judge(ledger, "forward", index, rows.pages(index), reach)
+
+
+def accept(ledger: Ledger, index: int) -> None:
+    """One request in one verify: the rows that it wrote and the entries of its row there."""
+    events = ledger.events
+    pages = np.concatenate((events.accept_written.pages(index), events.accept_table.pages(index)))
+    start, width = events.rows["accept"].ints("seq_len")[index], events.accept_table.count(index)
+    _judge(ledger, "accept", index, pages, start + width if start != NULL else NULL)
+
+
+def _judge(ledger: Ledger, table: str, index: int, pages: Int64s, reach: int) -> None:
+    tenure, state = tenure_of(ledger, table, index), ledger.main.state[pages]
+    _note_use(ledger, table, index)
+    ledger.facts.mark("dangling", table, index, _known(ledger, tenure, state))
+    if (freed := pages[state == FREE]).size:
+        _judge_freed(ledger, table, index, freed, "written", tenure)
+    if tenure is not None and tenure.stale and tenure.alive:
+        _judge_row(ledger, table, index, tenure, reach)
+
+
+def _known(ledger: Ledger, tenure: Tenure | None, state: npt.NDArray[np.int8]) -> int:
+    """The code of a use that nothing speaks against."""
+    if tenure is None:
+        return ledger.facts.reason(NO_ROW)
+    if (tenure.complete or not tenure.alive) and (state != UNKNOWN).all():
+        return PASS
+    return ledger.why
+
+
+def _judge_row(ledger: Ledger, table: str, index: int, tenure: Tenure, reach: int) -> None:
+    """Entries of the row that went to the free list and were not replaced since."""
+    entries = tenure.entries if reach == NULL else tenure.entries[: max(0, reach)]
+    still = np.unique(entries[np.isin(entries, list(tenure.stale))])
+    if (freed := still[ledger.main.state[still] == FREE]).size:
+        _judge_freed(ledger, table, index, freed, "read", tenure)
+
+
+def _judge_freed(
+    ledger: Ledger, table: str, index: int, freed: Int64s, way: str, tenure: Tenure | None
+) -> None:
+    excused = np.array([_in_flight(ledger, table, index, page, tenure) for page in freed.tolist()])
+    if excused.all():
+        ledger.facts.mark("dangling", table, index, ledger.facts.reason(IN_FLIGHT))
+        return
+    pages = np.unique(freed[~excused])
+    broken = Broken(way=way, pages=tuple(pages.tolist()), other=None if tenure is None else tenure.id)
+    ledger.facts.fail("dangling", table, index, broken)
+
+
+def _in_flight(ledger: Ledger, table: str, index: int, page: int, tenure: Tenure | None) -> bool:
+    """Whether the use may have been launched before the free, though it is recorded after it.
+
+    A finished or retracted request usually has one verify in flight; its end carries the step of the
+    latest launch. Two lanes are ordered by step only.
+    """
+    free = int(ledger.main.freed_by[page])
+    if free < 0:
+        return False
+    frees, uses = ledger.events.slots["free"], ledger.events.table(table)
+    lanes = {frees.texts("lane")[free], uses.texts("lane")[index]}
+    ended = tenure is not None and not tenure.alive
+    if not ended and (None in lanes or len(lanes) == 1):
+        return False
+    freed, used = frees.ints("step")[free], uses.ints("step")[index]
+    return NULL in (freed, used) or freed >= used
+
+
+def _note_use(ledger: Ledger, table: str, index: int) -> None:
+    uses = ledger.events.table(table)
+    if (step := uses.ints("step")[index]) != NULL:
+        ledger.latest_use = uses.ints("seq")[index], step

@@ -1,0 +1,186 @@
+"""What the length laws look at: commits, bounds, reserves and verifies, each with what it is measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.model.process import Process
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.lives import NEVER, Lives
+from speckv_debug.replay.namespaces import Namespaces
+from speckv_debug.replay.places import Place, place_of
+from speckv_debug.replay.ragged import NULL, Int64s, Mask
+from speckv_debug.replay.verifies import VerifyBatch
+
+GetColumns = Callable[[str], Columns]
+ENDINGS = ("finish", "retract")
+
+
+class Lengths:
+    """The tables that length laws need, and the lives of the rows that they name."""
+
+    def __init__(self, columns: GetColumns, info: Process, verifies: Callable[[], VerifyBatch]) -> None:
+        self.columns, self.info = columns, info
+        self.lives = Lives(columns)
+        self.namespaces = Namespaces(info)
+        self._verifies = verifies
+
+    @property
+    def verifies(self) -> VerifyBatch:
+        """The accept events as columns."""
+        return self._verifies()
+
+    @cached_property
+    def main(self) -> Mask:
+        """`lengths` events of the pool that req_to_token draws from."""
+        pool = self.columns("lengths").texts("pool")
+        return ~pool.known | pool.equal(self.namespaces.main_name)
+
+    def previous(self, seq: Int64s, lives: Int64s) -> Int64s:
+        """The latest `lengths` event of each life before `seq`, -1 if none."""
+        return self.lives.before("lengths", seq, lives, self.main)
+
+
+class Picked:
+    """Some events of one table, in its order."""
+
+    def __init__(self, lengths: Lengths, table: str, which: Mask) -> None:
+        self.lengths, self.table, self.info = lengths, table, lengths.info
+        self.columns = lengths.columns(table)
+        self.index = np.flatnonzero(which).astype(np.int64)
+        self.life = lengths.lives.of(table)[self.index]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def place(self, index: int) -> Place:
+        """Where the event stands."""
+        return place_of(self.columns, int(self.index[index]))
+
+    def ints(self, name: str) -> Int64s:
+        """A column of the table, for the picked events."""
+        return self.columns.ints(name)[self.index]
+
+    @cached_property
+    def end(self) -> Int64s:
+        """`seq` at which the life of each event ended, NEVER if it did not."""
+        return _taken(self.lengths.lives.end, self.life, NEVER)
+
+
+class Commits(Picked):
+    """One instance a `lengths` event that commits the result of a verify, of a request that still runs.
+
+    Attributes:
+        accept: The accept of the same step and life, -1 if there is none.
+        before: The life's previous `lengths` event, -1 if there is none.
+    """
+
+    def __init__(self, lengths: Lengths) -> None:
+        table = lengths.columns("lengths")
+        lives = lengths.lives
+        ended = table.ints("seq") > _taken(lives.end, lives.of("lengths"), NEVER)
+        super().__init__(
+            lengths, "lengths", table.texts("cause").equal("verify_commit") & lengths.main & ~ended
+        )
+        self.before = lengths.previous(self.ints("seq"), self.life)
+        self.accept = self._accepts()
+
+    @cached_property
+    def accept_len(self) -> Int64s:
+        """n of the verify, NULL if unknown."""
+        return self._of_accept(self.lengths.verifies.accepted)
+
+    @cached_property
+    def new_seq_len(self) -> Int64s:
+        """Length that the verify published, NULL if unknown."""
+        verifies, n = self.lengths.verifies, self.lengths.verifies.accepted
+        told = np.where((verifies.seq_len == NULL) | (n == NULL), NULL, verifies.seq_len + n)
+        return self._of_accept(np.where(verifies.new_seq_len == NULL, told, verifies.new_seq_len))
+
+    @cached_property
+    def committed_before(self) -> Int64s:
+        """Committed length that the previous event reported, NULL if there is none."""
+        committed = np.append(self.columns.ints("committed"), NULL)
+        return committed[self.before]
+
+    @cached_property
+    def cut(self) -> Mask:
+        """Fewer than accept_len were kept, and the engine says why."""
+        return self.columns.texts("cut").known[self.index]
+
+    @cached_property
+    def preclaimed(self) -> Mask:
+        """A preparation of this life has committed a bonus ahead of its result, as builds before 0.5.15 do."""
+        causes, committed = self.columns.texts("cause"), self.columns.ints("committed")
+        rows = np.flatnonzero(causes.equal("spec_prepare") & self.lengths.main)
+        lives, seq = self.lengths.lives.of("lengths")[rows], self.columns.ints("seq")[rows]
+        earlier = self.lengths.previous(seq, lives)
+        raised = (earlier >= 0) & (committed[rows] == committed[earlier] + 1)
+        which = np.zeros(len(self.columns), dtype=np.bool_)
+        which[rows[raised]] = True
+        return np.asarray(self.lengths.lives.before("lengths", self.ints("seq"), self.life, which) >= 0)
+
+    @cached_property
+    def first(self) -> Mask:
+        """The first verify that the life commits."""
+        which = self.columns.texts("cause").equal("verify_commit") & self.lengths.main
+        return np.asarray(self.lengths.lives.before("lengths", self.ints("seq"), self.life, which) < 0)
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """From the earlier of accept and previous event to the commit or the accept."""
+        seq = self.ints("seq")
+        accept = np.append(self.lengths.columns("accept").ints("seq"), 0)[self.accept]
+        before = np.append(self.columns.ints("seq"), 0)[self.before]
+        accept, before = np.where(self.accept < 0, seq, accept), np.where(self.before < 0, seq, before)
+        return np.minimum(np.minimum(accept, before), seq), np.maximum(accept, seq)
+
+    def _accepts(self) -> Int64s:
+        accept = self.lengths.columns("accept")
+        keys = zip(self.lengths.lives.of("accept").tolist(), accept.ints("step").tolist(), strict=True)
+        rows = {key: row for row, key in enumerate(keys) if key[0] >= 0 and key[1] != NULL}
+        wanted = zip(self.life.tolist(), self.ints("step").tolist(), strict=True)
+        return np.array([rows.get(key, -1) for key in wanted], dtype=np.int64)
+
+    def _of_accept(self, column: Int64s) -> Int64s:
+        return np.append(column, NULL)[self.accept]
+
+
+class LateCommits(Picked):
+    """One instance a `lengths` event that commits tokens, whether or not its request still runs."""
+
+    def __init__(self, lengths: Lengths) -> None:
+        cause = lengths.columns("lengths").texts("cause")
+        super().__init__(lengths, "lengths", cause.equal("verify_commit", "decode") & lengths.main)
+
+    @cached_property
+    def ended(self) -> Mask:
+        """The life was over when the event came."""
+        return np.asarray(self.ints("seq") > self.end)
+
+    @cached_property
+    def committed_before(self) -> Int64s:
+        """Committed length last reported, by a release or a length event, NULL if never."""
+        seq = self.ints("seq")
+        lengths, release = self.columns, self.lengths.columns("release")
+        by_length = self.lengths.previous(seq, self.life)
+        by_release = self.lengths.lives.before("release", seq, self.life)
+        newer = np.append(release.ints("seq"), -1)[by_release] > np.append(lengths.ints("seq"), -1)[by_length]
+        of_release = np.append(release.ints("committed"), NULL)[by_release]
+        of_length = np.append(lengths.ints("committed"), NULL)[by_length]
+        return np.where(newer & (of_release != NULL), of_release, of_length)
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """From the life's end, or from its beginning if it still runs, to the event."""
+        seq = self.ints("seq")
+        begin = _taken(self.lengths.lives.begin, self.life, 0)
+        return np.where(self.ended, self.end, np.minimum(begin, seq)), seq
+
+
+def _taken(values: Int64s, lives: Int64s, missing: int) -> Int64s:
+    """A value of each life, `missing` where the life is unknown (-1)."""
+    return np.append(values, missing)[lives]

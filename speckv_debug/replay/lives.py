@@ -1,0 +1,96 @@
+"""Lives of request rows as numbers: each (row, epoch) that any table names, with where it begins and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.ragged import NULL, Int64s, Mask
+
+NEVER = int(np.iinfo(np.int64).max)
+NAMING = ("accept", "alloc", "forward", "lengths", "release", "reserve", "row_alloc", "row_free")
+
+
+class Lives:
+    """`of(table)[i]` is the number of the life that event i belongs to, -1 where it names no row or epoch.
+
+    Attributes:
+        begin: `seq` of the first event that names the life, int64[lives].
+        end: `seq` of its end, a final release, its row_free or the row's next epoch; NEVER if none was seen.
+    """
+
+    def __init__(self, columns: Callable[[str], Columns]) -> None:
+        pairs = {name: _pairs(columns(name)) for name in NAMING}
+        every = np.concatenate(list(pairs.values()))
+        keys, inverse = np.unique(every, axis=0, return_inverse=True)
+        numbers = np.where((every == NULL).any(axis=1), -1, inverse.reshape(-1))
+        bounds = np.cumsum([len(p) for p in pairs.values()])[:-1]
+        self._of = dict(zip(pairs, np.split(numbers, bounds), strict=True))
+        self._columns = columns
+        self._keys = keys
+        self.begin, self.end = self._begins(), self._ends()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def of(self, table: str) -> Int64s:
+        """The life of each event of a table."""
+        return self._of[table]
+
+    def before(self, table: str, seq: Int64s, lives: Int64s, which: Mask | None = None) -> Int64s:
+        """For each (life, seq): the latest event of `table` (where `which`) of that life before `seq`, -1 if none."""
+        rows = np.flatnonzero((self._of[table] >= 0) & (True if which is None else which))
+        own, seqs = self._of[table][rows], self._columns(table).ints("seq")[rows]
+        order = np.lexsort((seqs, own))
+        own, seqs, rows = own[order], seqs[order], rows[order]
+        place = _search(own, seqs, lives, seq) - 1
+        found = (place >= 0) & (lives >= 0)
+        if not len(own):
+            return np.full(len(lives), -1, dtype=np.int64)
+        found &= own[place] == lives
+        return np.where(found, rows[place], -1)
+
+    def _begins(self) -> Int64s:
+        begin = np.full(len(self), NEVER, dtype=np.int64)
+        for name, numbers in self._of.items():
+            known = numbers >= 0
+            np.minimum.at(begin, numbers[known], self._columns(name).ints("seq")[known])
+        return begin
+
+    def _ends(self) -> Int64s:
+        end = np.full(len(self), NEVER, dtype=np.int64)
+        final = ~self._columns("release").texts("kind").equal("session_trim")
+        for name, which in (("release", final), ("row_free", None)):
+            known = (self._of[name] >= 0) & (True if which is None else which)
+            np.minimum.at(end, self._of[name][known], self._columns(name).ints("seq")[known])
+        return np.minimum(end, self._next_epoch())
+
+    def _next_epoch(self) -> Int64s:
+        """`seq` at which the row was allocated again."""
+        end = np.full(len(self), NEVER, dtype=np.int64)
+        numbers, seqs = self._of["row_alloc"], self._columns("row_alloc").ints("seq")
+        opened = np.full(len(self), NEVER, dtype=np.int64)
+        np.minimum.at(opened, numbers[numbers >= 0], seqs[numbers >= 0])
+        same_row = self._keys[1:, 0] == self._keys[:-1, 0]  # keys are sorted by row, then epoch
+        end[:-1][same_row] = opened[1:][same_row]
+        return end
+
+
+def _pairs(columns: Columns) -> Int64s:
+    return np.stack((columns.ints("row"), columns.ints("epoch")), axis=1)
+
+
+def _search(own: Int64s, seqs: Int64s, lives: Int64s, seq: Int64s) -> Int64s:
+    """How many of the sorted (own, seqs) lie before each (lives, seq)."""
+    low, high = np.searchsorted(own, lives), np.searchsorted(own, lives, side="right")
+    ranks, query = _ranked(seqs, seq)
+    keys = own * (len(ranks) + len(query) + 1) + ranks
+    return np.clip(np.searchsorted(keys, lives * (len(ranks) + len(query) + 1) + query), low, high)
+
+
+def _ranked(seqs: Int64s, seq: Int64s) -> tuple[Int64s, Int64s]:
+    """Both as dense ranks, so that they fit into a key beside the life."""
+    values = np.unique(np.concatenate((seqs, seq)))
+    return np.searchsorted(values, seqs), np.searchsorted(values, seq)

@@ -1,0 +1,48 @@
+"""The stream of events of one process and the holes in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.places import Place
+from speckv_debug.replay.ragged import NULL
+
+
+class Stretches:
+    """One instance a stretch of events without a hole; each but the first begins behind one.
+
+    Attributes:
+        gaps: The holes, half-open ranges of `seq`, ascending.
+    """
+
+    def __init__(
+        self, gaps: Sequence[tuple[int, int]], present: Sequence[str], columns: Callable[[str], Columns]
+    ) -> None:
+        self.gaps = tuple(gaps)
+        self._present, self._columns = tuple(present), columns
+
+    def __len__(self) -> int:
+        return len(self.gaps) + 1 if self._present else 0
+
+    def place(self, index: int) -> Place:
+        """The first missing `seq`, in the step of the next event that has one."""
+        if index == 0:
+            return Place(seq=0)
+        first, end = self.gaps[index - 1]
+        return Place(seq=first, step=self.step_at(end, before=False))
+
+    def step_at(self, seq: int, *, before: bool) -> int | None:
+        """Step of the first event at or behind `seq`, or of the last before it, that has one."""
+        found: list[tuple[int, int]] = []
+        for name in self._present:
+            seqs, steps = self._columns(name).ints("seq"), self._columns(name).ints("step")
+            known = np.flatnonzero((steps != NULL) & ((seqs < seq) if before else (seqs >= seq)))
+            if len(known):
+                index = known[-1 if before else 0]
+                found.append((int(seqs[index]), int(steps[index])))
+        if not found:
+            return None
+        return (max if before else min)(found)[1]
