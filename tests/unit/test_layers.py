@@ -16,7 +16,7 @@ OURS = {
     "collectors": {"model", "recording", "kernels", "collectors"},
     "viewers": {"model", "recording", "replay", "viewers"},
 }
-EVERYWHERE = {"errors", "exit_codes", "speckv_debug"}
+EVERYWHERE = {"errors", "exit_codes", "speckv_debug", "__version__"}
 THIRD = {
     "speckv_debug/model": set(),
     "speckv_debug/recording": {"pyarrow", "numpy"},
