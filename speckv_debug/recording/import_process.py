@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from speckv_debug.recording.arrays import fixed_array
 from speckv_debug.recording.atomic import write_json
 from speckv_debug.recording.manifest import PROCESS
 from speckv_debug.recording.mistake import Mistake
@@ -116,7 +117,7 @@ class _TableImport:
         table = pa.Table.from_batches(self._batches, SCHEMAS[self._name]).combine_chunks()
         seq = seq_of(table)
         if np.any(seq[1:] < seq[:-1]):
-            table = table.take(pa.array(np.argsort(seq, kind="stable")))
+            table = table.take(fixed_array(np.argsort(seq, kind="stable"), pa.int64()))
         write_part(part_path(self._folder, self._parts), table)
         self._parts += 1
         self._batches = []

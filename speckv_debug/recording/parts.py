@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from speckv_debug.recording.arrays import numbers
 from speckv_debug.recording.atomic import replace_file
 
 PART_ROWS = 65_536
@@ -79,7 +80,7 @@ def scan_part(path: Path) -> Part:
 
 
 def _scan_rows(path: Path) -> Part:
-    seq = read_part(path, ["seq"]).column("seq").drop_null().to_numpy()
+    seq = numbers(read_part(path, ["seq"]).column("seq").drop_null())
     return Part(path, len(seq), int(seq.min()), int(seq.max())) if len(seq) else Part(path, 0, 0, -1)
 
 

@@ -10,11 +10,12 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from speckv_debug.recording.arrays import Mask, bool_array, fixed_array, list_array, string_array
 from speckv_debug.recording.schema import SCHEMAS
 
-NONE = type(None)
 Row = dict[str, Any]
 
 
@@ -41,60 +42,66 @@ def misfit(table: str, row: Row) -> str | None:
 
 
 def to_column(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """One column; lists may be lists, tuples or NumPy arrays."""
+    """One column, None as null; lists may be lists, tuples or NumPy arrays."""
+    count = sum(value is None for value in values)
+    if count == len(values):
+        return pa.nulls(count, kind)
+    valid = np.fromiter((value is not None for value in values), bool, len(values)) if count else None
     if pa.types.is_list(kind):
-        return _list_column(values, kind)
-    return pa.array(_checked(values, kind), kind)
+        return _list_column(values, kind, valid)
+    return _flat_column(values, kind, valid)
 
 
-def _list_column(values: list[Any], kind: pa.DataType) -> pa.Array:
-    absent = np.fromiter((value is None for value in values), bool, len(values))
-    lengths = np.fromiter((0 if value is None else len(value) for value in values), np.int64, len(values))
-    offsets = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    if offsets[-1] >= 1 << 31:
-        raise OverflowError("more than 2^31 list items in one batch")
-    items = _items([value for value in values if value is not None], kind.value_type)
-    mask = pa.array(absent) if absent.any() else None
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), items, type=kind, mask=mask)
+def _list_column(values: list[Any], kind: pa.DataType, valid: Mask | None) -> pa.Array:
+    lists = values if valid is None else [value for value in values if value is not None]
+    if any(isinstance(each, (str, bytes, dict)) for each in lists):
+        raise TypeError("a list was expected")
+    lengths = np.zeros(len(values), np.int64)
+    lengths[slice(None) if valid is None else valid] = list(map(len, lists))
+    return list_array(lengths, _items(lists, kind.value_type), kind, valid)
 
 
 def _items(lists: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_integer(kind) and any(isinstance(each, np.ndarray) for each in lists):
-        arrays = [_integers(each) for each in lists]
-        return pa.array(np.concatenate(arrays), kind)
-    if any(isinstance(each, (str, bytes)) for each in lists):
-        raise TypeError("a list was expected, not a string")
+        return fixed_array(np.concatenate([_integers(each) for each in lists]), kind)
     flat = list(chain.from_iterable(lists))
     if None in flat:
         raise TypeError("a list holds None")
-    return pa.array(_checked(flat, kind), kind)
+    return _flat_column(flat, kind, None)
 
 
-def _integers(values: Any) -> np.ndarray[Any, Any]:
-    if isinstance(values, np.ndarray):
-        if values.ndim != 1 or values.dtype.kind not in "iu":
-            raise TypeError(f"a flat array of integers was expected, not {values.dtype} {values.shape}")
-        return values
-    return np.array(_checked(list(values), pa.int64()), np.int64)
+def _integers(values: Any) -> npt.NDArray[Any]:
+    if not isinstance(values, np.ndarray):
+        return np.array(_checked(list(values), int, (int, np.integer)), np.int64)
+    if values.shape == (0,):
+        return np.empty(0, np.int64)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise TypeError(f"a flat array of integers was expected, not {values.dtype} {values.shape}")
+    if values.dtype == np.uint64 and int(values.max()) >= 1 << 63:
+        raise OverflowError("out of the range of int64")
+    return values.astype(np.int64) if values.dtype == np.uint64 else values
 
 
-def _checked(values: list[Any], kind: pa.DataType) -> list[Any]:
-    types = set(map(type, values)) - {NONE}
+def _flat_column(values: list[Any], kind: pa.DataType, valid: Mask | None) -> pa.Array:
     if pa.types.is_integer(kind):
-        return values if types <= {int} else [_plain(value, (int, np.integer), int) for value in values]
+        return fixed_array(np.array(_checked(values, int, (int, np.integer)), np.int64), kind, valid)
     if pa.types.is_floating(kind):
-        return (
-            values if types <= {float, int} else [_plain(v, (float, int, np.floating), float) for v in values]
-        )
+        numbers = _checked(values, float, (float, int, np.floating))
+        with np.errstate(over="ignore"):
+            return fixed_array(np.array(numbers, np.float64).astype(np.float32), kind, valid)
     if pa.types.is_boolean(kind):
-        return values if types <= {bool} else [_plain(value, (bool, np.bool_), bool) for value in values]
-    return values if types <= {str} else [_plain(value, (str,), str) for value in values]
+        return bool_array(np.array(_checked(values, bool, (bool, np.bool_)), bool), valid)
+    return string_array(_checked(values, str, (str,)), valid)
 
 
-def _plain(value: Any, allowed: tuple[type, ...], to: type) -> Any:
-    if value is None:
-        return None
+def _checked(values: list[Any], to: type, allowed: tuple[type, ...]) -> list[Any]:
+    """The values in exactly the type `to`, None as its zero."""
+    if set(map(type, values)) <= {to}:
+        return values
+    return [to() if value is None else _plain(value, to, allowed) for value in values]
+
+
+def _plain(value: Any, to: type, allowed: tuple[type, ...]) -> Any:
     if not isinstance(value, allowed) or (to is not bool and isinstance(value, bool)):
         raise TypeError(f"{type(value).__name__} where {to.__name__} was expected")
     return str.__str__(value) if to is str else to(value)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from speckv_debug.recording.arrays import empty_table
 from speckv_debug.recording.order import EventBatch, EventOrder, merge
 from speckv_debug.recording.schema import SCHEMAS, TABLES
 from speckv_debug.recording.table_files import Piece, TableFiles, seq_of
@@ -34,7 +35,7 @@ class _Cursor:
         self.name = name
         self._first, self._last = first, last
         self._pieces = [p for p in pieces if not self._outside(p.first, p.last)][::-1]
-        self._table = SCHEMAS[name].empty_table()
+        self._table = empty_table(SCHEMAS[name])
         self._seq = seq_of(self._table)
 
     @property

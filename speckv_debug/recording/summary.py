@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from speckv_debug.model.process import Process
+from speckv_debug.recording.arrays import bool_array, numbers
 from speckv_debug.recording.problem import Problem
 from speckv_debug.recording.process_recording import ProcessRecording
 from speckv_debug.recording.reader import Recording
@@ -118,8 +119,8 @@ def _distinct(process: ProcessRecording, column: str) -> set[Any]:
 
 
 def _span(process: ProcessRecording, column: str) -> list[int]:
-    numbers = [array.to_numpy() for array in _columns(process, column) if len(array)]
-    return [int(edge) for each in numbers for edge in (each.min(), each.max())]
+    spans = [numbers(array) for array in _columns(process, column) if len(array)]
+    return [int(edge) for each in spans for edge in (each.min(), each.max())]
 
 
 def _acceptance(process: ProcessRecording) -> tuple[Acceptance, Acceptance]:
@@ -131,6 +132,6 @@ def _acceptance(process: ProcessRecording) -> tuple[Acceptance, Acceptance]:
 
 
 def _mean(verifies: pa.Table, mask: Any) -> Acceptance:
-    lengths = verifies.column("accept_len").filter(pa.array(mask)).drop_null().to_numpy()
+    lengths = numbers(verifies.column("accept_len").filter(bool_array(mask)).drop_null())
     mean = round(float(lengths.mean()), 4) if len(lengths) else None
     return Acceptance(verifies=int(mask.sum()), mean_accept_len=mean)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from speckv_debug.recording.arrays import empty_table, fixed_array, numbers
 from speckv_debug.recording.parts import Part, read_part, scan_part
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.recording.spool import SpoolContent
@@ -88,7 +89,7 @@ class TableFiles:
         if spool and self.spool.batches:
             tables.append(self._conform(pa.Table.from_batches(self.spool.batches), columns))
         fields = [SCHEMAS[self.name].field(column) for column in columns]
-        return _ordered(pa.concat_tables([pa.schema(fields).empty_table(), *tables]), self.end)
+        return _ordered(pa.concat_tables([empty_table(pa.schema(fields)), *tables]), self.end)
 
     def _read_part(self, part: Part, columns: list[str]) -> pa.Table | None:
         if part.path in self.damaged:
@@ -126,13 +127,13 @@ def _ordered(table: pa.Table, end: int | None) -> pa.Table:
         seq = seq[order]
         first = np.ones(len(seq), bool)
         first[1:] = seq[1:] != seq[:-1]
-        table, seq = table.take(pa.array(order[first])), seq[first]
+        table, seq = table.take(fixed_array(order[first], pa.int64())), seq[first]
     return table if end is None else table.slice(0, int(np.searchsorted(seq, end)))
 
 
 def seq_of(table: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64]:
     """The seq column."""
-    return np.asarray(table.column("seq").to_numpy(zero_copy_only=False), np.int64)
+    return np.asarray(numbers(table.column("seq")), np.int64)
 
 
 def _bounds(seq: npt.NDArray[np.int64]) -> tuple[int, ...]:
