@@ -12,6 +12,11 @@ FINDINGS_A_RULE = 200
 """Distinct findings of one rule in one process; what comes later is counted in the last one's `repeats`."""
 
 
+OF_THE_BATCH = ("ACC-COUNT", "MOV-MISSING")
+"""Rules whose findings reach the other requests of the step: a wrong count shifts the lists packed behind it, and a
+mover call that is missing is missing for all."""
+
+
 @dataclass(slots=True)
 class Fold:
     """The first broken instance of a group and how many followed it."""
@@ -42,39 +47,32 @@ def _key(scope: Scope, index: int) -> tuple[object, ...]:
 
 
 def with_causes(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """Tie each finding to the nearest earlier one of a rule that it follows, in the order given.
+    """Tie each finding to the nearest one before it, in the order given, of a rule that it follows.
 
     Findings of one rule about one event (a call for the whole batch) have one cause: the first of them.
     """
     for place, finding in enumerate(findings):
-        causes = [
-            o for at, o in enumerate(findings) if _may_cause(o, finding) or (at < place and _same(o, finding))
-        ]
+        causes = [o for o in findings[:place] if _may_cause(o, finding) or _same_event(o, finding)]
         if causes:
             nearest = max(causes, key=lambda other: other.first_seq)
             finding = replace(finding, cause=nearest.first_seq)
         yield finding
 
 
-def _same(first: Finding, then: Finding) -> bool:
-    return first.rule == then.rule and first.process == then.process and first.first_seq == then.first_seq
+def _same_event(first: Finding, then: Finding) -> bool:
+    return (first.rule, first.process, first.first_seq) == (then.rule, then.process, then.first_seq)
 
 
 def _may_cause(first: Finding, then: Finding) -> bool:
     follows = RULES[then.rule].follows if then.rule in RULES else ()
-    if first.rule not in follows or first.process != then.process:
-        return False
-    earlier = first.first_seq < then.first_seq or (
-        first.first_seq == then.first_seq and first.rule != then.rule
-    )
-    return earlier and _related(first, then)
+    return first.rule in follows and first.process == then.process and _related(first, then)
 
 
 def _related(first: Finding, then: Finding) -> bool:
     if first.request is not None and first.request == then.request:
         return True
-    if first.rule == "ACC-COUNT" and first.step is not None and first.step == then.step:
-        return True  # one wrong count shifts the packed lists of every later request of the batch
+    if first.rule in OF_THE_BATCH and first.step is not None and first.step == then.step:
+        return True
     return _overlap(first.slots, then.slots) or _overlap(first.pages, then.pages)
 
 

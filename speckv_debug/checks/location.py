@@ -18,7 +18,14 @@ from speckv_debug.replay.writes import ForwardWrites
 LOCATE = "eagle_prepare_for_verify → assign_extend_cache_locs_func (out_cache_loc)"
 
 
-@rule("LOC-ROW", severity=ERROR, needs=("accept",), scope="verifies", look_at=LOCATE)
+@rule(
+    "LOC-ROW",
+    severity=ERROR,
+    needs=("accept",),
+    scope="verifies",
+    look_at=LOCATE,
+    follows=("LOC-UNIQ", "LOC-RANGE"),
+)
 def verify_slots_from_row(batch: VerifyBatch) -> Judgement:
     """A verify writes position L + j to the slot that its request row holds there: loc[j] = req_to_token[row, L + j].
 
@@ -76,7 +83,7 @@ def _stale(batch: VerifyBatch, i: int, loc: list[int]) -> str:
     needs=(),
     scope="writes",
     look_at=LOCATE,
-    follows=("LOC-ROW", "OWN-ALIAS", "OWN-DFREE", "LOC-UNIQ"),
+    follows=("LOC-ROW", "LOC-RANGE", "OWN-ALIAS", "OWN-DFREE", "LOC-UNIQ"),
 )
 def written_slots_distinct(writes: ForwardWrites) -> Judgement:
     """No slot of a pool is written twice by one forward.
@@ -130,7 +137,7 @@ def _explain_uniq(writes: ForwardWrites, i: int) -> Details:
     )
 
 
-@rule("LOC-RANGE", severity=ERROR, needs=(), scope="slot_events", follows=("LOC-RANGE",))
+@rule("LOC-RANGE", severity=ERROR, needs=(), scope="slot_events", follows=("LOC-ROW", "LOC-RANGE"))
 def slots_in_range(events: SlotEvents) -> Judgement:
     """Every slot lies in its pool: 0 <= slot < slots + reserved.
 

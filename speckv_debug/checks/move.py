@@ -155,7 +155,7 @@ def _explain_hazard(launches: MoveLaunches, i: int) -> Details:
     needs=("accept", "move"),
     scope="settlements",
     look_at="_finalize_accept_tree_path → " + MOVER,
-    follows=("MOV-PAIR", *ACCEPTS),
+    follows=("MOV-PAIR", "MOV-MISSING", *ACCEPTS),
 )
 def move_before_read(scope: Settlements) -> Judgement:
     """Accepted rows that are not in place are moved, and their predictions compacted, before `[L, L + n)` is read.

@@ -88,14 +88,31 @@ class PairMatch:
     def problems(self, index: int) -> list[str]:
         """What is wrong with the pairs of one instance, in words; empty if all that has to move does, and nothing else.
 
-        Pairs of one slot with itself change nothing: they may be there or not.
+        Pairs of one slot with itself change nothing: an engine may leave them out, but not one of several, nor one
+        that it passes elsewhere for a request of which nothing moves.
         """
-        mine = self.mine(index)
-        tables = [
-            _differences([p for p in self.due_of(index, window=window) if p[0] != p[1]], mine)
-            for window in (False, True)
-        ]
+        mine, call = self.mine(index), int(self.relocations.call[index])
+        in_place = {slot for slot, target in self.relocations.moves.pairs(call) if slot == target}
+        tables = [self._differences(index, mine, in_place, window=window) for window in (False, True)]
         return min(tables, key=len)
+
+    def _differences(
+        self, index: int, mine: list[tuple[int, int]], in_place: set[int], *, window: bool
+    ) -> list[str]:
+        due = self.due_of(index, window=window)
+        moving, staying = [p for p in due if p[0] != p[1]], [p[0] for p in due if p[0] == p[1]]
+        left_out = [slot for slot in staying if slot not in in_place]
+        missing = [f"{t} <- {s} is missing" for s, t in moving if (s, t) not in mine]
+        if self._lists_in_place or len(left_out) < len(staying):
+            missing += [f"{slot} <- {slot} is missing" for slot in left_out]
+        extra = [f"{t} <- {s} is not due" for s, t in mine if (s, t) not in due]
+        return [*missing, *extra]
+
+    @cached_property
+    def _lists_in_place(self) -> bool:
+        """Whether the engine passes pairs even for a request whose rows are all in place."""
+        moving = any_per_list(self.due.moving[self.at], self.owners, len(self))
+        return bool((self.in_order & ~moving & (self.counts > 0)).any())
 
     def mine(self, index: int) -> list[tuple[int, int]]:
         """The pairs of the call that write into the request's window, or read from it and write nowhere due."""
@@ -142,9 +159,3 @@ class PairMatch:
     @cached_property
     def _windows(self) -> dict[int, set[int]]:
         return {}
-
-
-def _differences(due: list[tuple[int, int]], mine: list[tuple[int, int]]) -> list[str]:
-    missing = [f"{t} <- {s} is missing" for s, t in due if (s, t) not in mine]
-    extra = [f"{t} <- {s} is not due" for s, t in mine if (s, t) not in due]
-    return [*missing, *extra]
