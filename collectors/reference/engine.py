@@ -87,7 +87,7 @@ class Engine:
         while coming or self.is_busy:
             for job in [job for job in coming if job.arrival <= tick and self._may_come(job)]:
                 coming.remove(job)
-                self._receive(job)
+                self.receive(job)
             for at, id in aborts:
                 if at == tick and id in self.requests:
                     self._abort(self.requests[id])
@@ -161,7 +161,8 @@ class Engine:
         """What the job continues has been said."""
         return job.follows is None or self.requests[job.follows].ended is not None
 
-    def _receive(self, job: Job) -> None:
+    def receive(self, job: Job) -> None:
+        """A client's request arrives and waits."""
         prompt = list(job.prompt)
         if job.follows:
             earlier = self.requests[job.follows]

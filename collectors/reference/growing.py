@@ -31,7 +31,7 @@ class Growing:
     def grow(self, running: list[Request]) -> list[Request]:
         """Make room for a round; returns the requests that had to be retracted, already out of `running`."""
         retracted = self._retract_until_it_fits(running)
-        lengths = [self.target_length(request) for request in running]
+        lengths = [self.new_length(request) for request in running]
         for request, length in zip(running, lengths, strict=True):
             self._report_reserve(request, length)
         for request, length in zip(running, lengths, strict=True):
@@ -39,8 +39,8 @@ class Growing:
                 self._extend(request, length)
         return retracted
 
-    def target_length(self, request: Request) -> int:
-        """Allocated length that the request should have: `max(K, ceil(C + reserve))`."""
+    def new_length(self, request: Request) -> int:
+        """Allocated length that the request gets: `max(K, ceil(C + reserve))`."""
         return grown_length(
             request.allocated, request.committed, self.config.reserve, self.allocator.page_size
         )
@@ -60,9 +60,9 @@ class Growing:
         return retracted
 
     def _needed(self, running: list[Request]) -> int:
-        page_size = self.allocator.page_size
-        grown = ((r.allocated, self.target_length(r)) for r in running)
-        return sum(pages_between(have, length, page_size) * page_size for have, length in grown)
+        page_size, reserve = self.allocator.page_size, self.config.reserve
+        lengths = ((r.allocated, r.committed + reserve) for r in running)
+        return sum(pages_between(have, length, page_size) * page_size for have, length in lengths)
 
     def _extend(self, request: Request, length: int) -> None:
         have = request.allocated

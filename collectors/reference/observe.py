@@ -12,7 +12,7 @@ Lane = Literal["schedule", "forward"]
 class Emitter(Protocol):
     """What a recorder offers an engine."""
 
-    def emit(self, table: str, **columns: Any) -> None:
+    def emit(self, table: str, /, **columns: Any) -> None:
         """Append one row to `table`."""
 
 

@@ -38,17 +38,33 @@ TABLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a run left behind.
+    """An engine and what became of it.
 
     Attributes:
-        requests: By id, in order of arrival.
         engine: With its pools and tables as the run left them.
         shot: When the planted fault first did wrong; None without a fault.
     """
 
-    requests: Mapping[str, Request]
     engine: Engine
     shot: Shot | None
+
+    @property
+    def requests(self) -> Mapping[str, Request]:
+        """By id, in order of arrival."""
+        return self.engine.requests
+
+
+def start(
+    config: EngineConfig,
+    emitter: Emitter | None = None,
+    *,
+    fault: Fault | None = None,
+    witness: Witness | None = None,
+) -> Outcome:
+    """Build an engine that has served nobody; a fault's own settings (`Fault.setup`) are the caller's to apply."""
+    engine = Engine(config, emitter)
+    engine.releasing.witness = witness
+    return Outcome(engine=engine, shot=plant(engine, fault) if fault else None)
 
 
 def run(
@@ -59,11 +75,10 @@ def run(
     fault: Fault | None = None,
     witness: Witness | None = None,
 ) -> Outcome:
-    """Serve `jobs`; a fault's own settings are the caller's to put into `config` (`Fault.setup`)."""
-    engine = Engine(config, emitter)
-    engine.releasing.witness = witness
-    shot = plant(engine, fault) if fault else None
-    return Outcome(requests=engine.run(jobs), engine=engine, shot=shot)
+    """Build an engine and serve `jobs`, see `start`."""
+    outcome = start(config, emitter, fault=fault, witness=witness)
+    outcome.engine.run(jobs)
+    return outcome
 
 
 def process_of(config: EngineConfig) -> dict[str, Any]:

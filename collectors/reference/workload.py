@@ -34,7 +34,7 @@ class Job:
 
 
 def mixed_jobs(seed: int, *, count: int = 8, vocab: int = 64, longest: int = 30) -> list[Job]:
-    """Requests that share prefixes, come one after another, talk on in a session, and give up.
+    """Requests that share prefixes, come in pairs, talk on in a session, and give up.
 
     Args:
         seed: Same seed, same jobs.
@@ -50,14 +50,14 @@ def mixed_jobs(seed: int, *, count: int = 8, vocab: int = 64, longest: int = 30)
     shared = [tokens(longest * 2 // 3) for _ in range(2)]
     jobs = []
     for i in range(count):
-        start = shared[i % 2][: draw.randrange(0, len(shared[0]) + 1)]
+        start = shared[i // 2 % 2][: draw.choice((0, longest // 3, longest // 2, longest))]
         stop = draw.randrange(vocab) if draw.random() < 0.3 else None
         jobs.append(
             Job(
                 id=f"r{i}",
                 prompt=start + tokens(draw.randint(2, max(2, longest - len(start)))),
                 max_new_tokens=draw.randint(4, 20),
-                arrival=i * draw.randint(1, 3),
+                arrival=i // 2 * draw.randint(2, 5),
                 stop_token=stop,
             )
         )

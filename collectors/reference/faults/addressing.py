@@ -35,12 +35,15 @@ def frozen_addresses(engine: Engine, shot: Shot) -> None:
 
 
 def stale_padding(engine: Engine, shot: Shot) -> None:
-    """The rows that pad a captured batch keep the addresses of a larger batch, some of them live."""
+    """The rows that pad a captured batch keep the addresses of an earlier, larger batch; some are live again."""
     buffer = engine.verifier.addresses
+    never_zeroed = buffer.slots.clone()
+    shot.occasion = 1
 
     def around(refresh: Refresh) -> Refresh:
         def faulty(out_cache_loc: Tensor, padded: int) -> Tensor:
-            stale = buffer.slots[len(out_cache_loc) : padded].clone()
+            never_zeroed[: len(out_cache_loc)] = out_cache_loc
+            stale = never_zeroed[len(out_cache_loc) : padded]
             live = set[int]().union(*(engine.table.slots(r, 0, r.committed) for r in engine.running))
             slots = refresh(out_cache_loc, padded)
             if live.intersection(stale.tolist()) and shot.due(engine.observer.step, None):

@@ -15,7 +15,7 @@ class Fault:
         name: What `--fault` takes.
         rule: The rule that must find it.
         sentence: What the engine does wrong.
-        corrupts: Whether output tokens or committed KV come out wrong (as the engine's plain run proves).
+        corrupts: Whether output tokens or committed KV of the demo's run come out wrong, as its plain run proves.
         setup: Settings of `EngineConfig` without which the fault has no occasion.
     """
 
@@ -164,9 +164,15 @@ FAULTS: tuple[Fault, ...] = (
     ),
     _wrong(
         "locked-node-evicted",
-        "OWN-UAF",
+        "OWN-PAGESAFE",
         "eviction takes a tree node that a running request still reads",
         slots=120,
+    ),
+    _silent(
+        "freed-duplicates-still-read",
+        "OWN-UAF",
+        "a request's own copy of a cached prefix is freed, its row goes on naming the freed slots",
+        page_size=1,
     ),
     _wrong(
         "slot-of-another-request",
@@ -178,7 +184,7 @@ FAULTS: tuple[Fault, ...] = (
         "OWN-LEAK",
         "the reserve behind a finished request is not freed",
     ),
-    _silent(
+    _wrong(
         "tail-freed-inside-a-page",
         "OWN-PAGESAFE",
         "a session's trim frees from the text's end on, not from the next page on",

@@ -36,11 +36,11 @@ def growth_skipped(engine: Engine, shot: Shot) -> None:
     victims: list[Request] = []
     shot.occasion = 1
 
-    def around_target(target_length: Callable[[Request], int]) -> Callable[[Request], int]:
+    def around_length(new_length: Callable[[Request], int]) -> Callable[[Request], int]:
         def faulty(request: Request) -> int:
             if not victims and len(engine.running) > 1 and request.max_new_tokens > 16:
                 victims.append(request)
-            return request.allocated if request in victims else target_length(request)
+            return request.allocated if request in victims else new_length(request)
 
         return faulty
 
@@ -52,7 +52,7 @@ def growth_skipped(engine: Engine, shot: Shot) -> None:
 
         return watching
 
-    wrap(engine.growing, "target_length", around_target)
+    wrap(engine.growing, "new_length", around_length)
     wrap(engine.results, "commit", around_commit)
 
 
@@ -88,20 +88,16 @@ def reserve_wrong_page_size(engine: Engine, shot: Shot) -> None:
     """The new allocated length is rounded up to another page size than the allocator's."""
     config = engine.config
 
-    def around(target_length: Callable[[Request], int]) -> Callable[[Request], int]:
+    def around(new_length: Callable[[Request], int]) -> Callable[[Request], int]:
         def faulty(request: Request) -> int:
-            right, lengths = target_length(request), (request.allocated, request.committed, config.reserve)
+            right, lengths = new_length(request), (request.allocated, request.committed, config.reserve)
             wrong = grown_length(*lengths, config.page_size // 2)
-            # The target length is asked for several times a step; the victim keeps its wrong one.
-            known = (shot.step, shot.request) == (engine.observer.step, request.id)
             odd = wrong not in (right, grown_length_unaligned(*lengths))
-            if known or (odd and shot.due(engine.observer.step, request.id)):
-                return wrong
-            return right
+            return wrong if odd and shot.due(engine.observer.step, request.id) else right
 
         return faulty
 
-    wrap(engine.growing, "target_length", around)
+    wrap(engine.growing, "new_length", around)
 
 
 PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from speckv_debug.collectors.reference.batch import Round, VerifyInput
 from speckv_debug.collectors.reference.engine import Engine
 from speckv_debug.collectors.reference.faults.shot import Shot, wrap
 from speckv_debug.collectors.reference.prefix_tree import Node
@@ -45,7 +46,7 @@ def locked_node_evicted(engine: Engine, shot: Shot) -> None:
             reader = next(
                 (r for r in engine.running if r.node and not r.node.children and r.node.parent), None
             )
-            if reader and reader.node and shot.due(engine.observer.step, reader.id):
+            if reader and reader.node and shot.due(engine.observer.step, None):
                 reader.node.used = -1
                 return iter([reader.node])
             return leaves()
@@ -55,14 +56,51 @@ def locked_node_evicted(engine: Engine, shot: Shot) -> None:
     wrap(tree, "evictable_leaves", around)
 
 
+def freed_duplicates_still_read(engine: Engine, shot: Shot) -> None:
+    """A row is not told that its own copy of a cached prefix was freed; report the next time it is read."""
+    doubled: list[Request] = []
+    victims: list[Request] = []
+    shot.occasion = 1
+
+    def around_free(free: Callable[..., None]) -> Callable[..., None]:
+        def watching(slots: Sequence[int], reason: str, *, request: Request | None = None, site: str) -> None:
+            free(slots, reason, request=request, site=site)
+            if slots and reason == "duplicate_prefix" and request in engine.running and not victims:
+                doubled.append(request)
+
+        return watching
+
+    def around_write(write: Callable[..., None]) -> Callable[..., None]:
+        def faulty(request: Request, start: int, slots: Sequence[int]) -> None:
+            if request in doubled and not request.ended:
+                victims.append(doubled.pop())
+            else:
+                write(request, start, slots)
+
+        return faulty
+
+    def around_draft(draft: Callable[[Round], VerifyInput]) -> Callable[[Round], VerifyInput]:
+        def watching(round_: Round) -> VerifyInput:
+            if victims and victims[0] in round_.requests:
+                shot.due(engine.observer.step, victims[0].id)
+            return draft(round_)
+
+        return watching
+
+    wrap(engine.allocator, "free", around_free)
+    wrap(engine.table, "write", around_write)
+    wrap(engine.drafter, "draft", around_draft)
+
+
 def slot_of_another_request(engine: Engine, shot: Shot) -> None:
     """One entry of a row's growth names a slot of a request that runs beside it."""
 
     def around(write: Callable[..., None]) -> Callable[..., None]:
         def faulty(request: Request, start: int, slots: Sequence[int]) -> None:
-            others = [r for r in engine.running if r is not request and r.row and request in engine.running]
-            if start and slots and others and shot.due(engine.observer.step, request.id):
-                theirs = engine.table.slots(others[0], others[0].committed, others[0].committed + 1)
+            others = [r for r in engine.running if r is not request and r.committed > r.protected]
+            growing = request in engine.running and start == request.allocated
+            if growing and others and shot.due(engine.observer.step, request.id):
+                theirs = engine.table.slots(others[0], others[0].committed - 1, others[0].committed)
                 slots = [*theirs, *slots[1:]]
             write(request, start, slots)
 
@@ -92,6 +130,7 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "tail-freed-twice": tail_freed_twice,
     "tail-leaked": tail_leaked,
     "locked-node-evicted": locked_node_evicted,
+    "freed-duplicates-still-read": freed_duplicates_still_read,
     "slot-of-another-request": slot_of_another_request,
     "tail-freed-inside-a-page": tail_freed_inside_a_page,
 }
