@@ -22,10 +22,35 @@ def empty_table(schema: pa.Schema) -> pa.Table:
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     """A column of integers or floats without nulls as NumPy values, read-only, not copied if in one chunk."""
+    return np.from_dlpack(_one(column)) if len(column) else np.empty(0, column.type.to_pandas_dtype())
+
+
+def filled(column: pa.Array | pa.ChunkedArray, null: int) -> npt.NDArray[Any]:
+    """A column of integers as NumPy values, with `null` where it is null."""
+    if not column.null_count:
+        return numbers(column)
+    array = _one(column)
+    valid, data = array.buffers()
+    values = np.frombuffer(data, array.type.to_pandas_dtype())[array.offset : array.offset + len(array)]
+    return np.where(_mask(valid, array), values, values.dtype.type(null))
+
+
+def flags(column: pa.Array | pa.ChunkedArray) -> Mask:
+    """A column of booleans as NumPy values, False where it is null."""
     if not len(column):
-        return np.empty(0, column.type.to_pandas_dtype())
-    array = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-    return np.from_dlpack(array)
+        return np.empty(0, bool)
+    array = _one(column)
+    valid, data = array.buffers()
+    return _mask(data, array) & _mask(valid, array) if array.null_count else _mask(data, array)
+
+
+def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+
+
+def _mask(bits: pa.Buffer, array: pa.Array) -> Mask:
+    unpacked = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    return unpacked[array.offset : array.offset + len(array)].view(np.bool_)
 
 
 def fixed_array(values: npt.NDArray[Any], kind: pa.DataType, valid: Mask | None = None) -> pa.Array:

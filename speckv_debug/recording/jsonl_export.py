@@ -21,6 +21,7 @@ from speckv_debug.recording.text_stream import text_output
 FLOATS = {name: [f.name for f in schema if pa.types.is_floating(f.type)] for name, schema in SCHEMAS.items()}
 SLOTS = {name: [c for c in schema.names if c in SLOT_LISTS] for name, schema in SCHEMAS.items()}
 BATCH_EVENTS = 8_192
+ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def export_jsonl(recording: Recording, out: Path | TextIO) -> int:
@@ -63,7 +64,7 @@ def _header(name: str, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write(out: TextIO, line: Mapping[str, Any]) -> None:
-    out.write(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n")
+    out.write(ENCODER.encode(line) + "\n")
 
 
 def _lines(batch: EventBatch) -> Iterator[dict[str, Any]]:

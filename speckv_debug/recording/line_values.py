@@ -26,7 +26,7 @@ def parse_object(line: str) -> dict[str, Any]:
         Mistake: The line is none.
     """
     try:
-        value = json.loads(line, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
+        value = DECODER.decode(line)
     except (json.JSONDecodeError, RecursionError, ValueError) as error:
         reason = (
             f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
@@ -82,6 +82,9 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise Mistake(f"{shown(twice)} is there twice", "Keep one of them.")
     return value
+
+
+DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_no_repeats)
 
 
 def _integer(bits: int) -> Check:

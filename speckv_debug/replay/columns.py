@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from speckv_debug.recording.arrays import filled, flags
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, starts
 
 
@@ -85,36 +86,35 @@ class Columns:
 
     def _cached(self, name: str, convert: Any) -> Any:
         if name not in self._cache:
-            self._cache[name] = convert(self._table.column(name).combine_chunks())
+            self._cache[name] = convert(self._table.column(name))
         return self._cache[name]
 
 
 def _ints(column: Any) -> Int64s:
-    filled = pc.fill_null(pc.cast(_array(column), pa.int64()), NULL)
-    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.asarray(filled(pc.cast(_array(column), pa.int64()), NULL), dtype=np.int64)
 
 
 def _texts(column: Any) -> Texts:
     array = _array(column)
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
-    codes = pc.fill_null(pc.cast(array.indices, pa.int32()), -1)
+    codes = filled(pc.cast(array.indices, pa.int32()), -1)
     names = tuple("" if name is None else name for name in array.dictionary.to_pylist())
-    return Texts(np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int32), names)
+    return Texts(np.asarray(codes, dtype=np.int32), names)
 
 
 def _lists(column: Any) -> Ragged:
     array = _array(column)
-    lengths = _ints(pc.fill_null(pc.list_value_length(array), 0))
+    lengths = np.asarray(filled(pc.list_value_length(array), 0), dtype=np.int64)
     return Ragged(_ints(array.flatten()), starts(lengths), ~_flags(array.is_null()))
 
 
 def _flags(array: Any) -> Mask:
-    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)
+    return flags(array)
 
 
 def _array(column: Any) -> Any:
     """One plain array; `combine_chunks` gives a chunked one for some types and versions of Arrow."""
     if isinstance(column, pa.ChunkedArray):
-        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
     return column

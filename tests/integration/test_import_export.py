@@ -14,7 +14,8 @@ from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.text_stream import decompressed
 
 PROGRAM = Path(sys.executable).with_name("speckv-debug")
-STORED = sorted((Path(__file__).parents[1] / "recordings").rglob("*.jsonl*"))
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+STORED = sorted([*RECORDINGS.glob("cases/*.jsonl"), *RECORDINGS.glob("real/*.xz")])
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -69,16 +70,23 @@ def by_process(lines: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return sorted(processes, key=lambda each: json.dumps(each[0].get("rank"), sort_keys=True))
 
 
+def shell(command: str, folder: Path, text: str = "") -> tuple[str, str]:
+    """Run a shell line in which `speckv-debug` is the installed program; its stdout and stderr."""
+    line = command.replace("speckv-debug", str(PROGRAM))
+    done = subprocess.run(
+        line, shell=True, input=text, capture_output=True, text=True, check=True, cwd=folder
+    )
+    return done.stdout, done.stderr
+
+
 def test_pipes(tmp_path: Path) -> None:
     text = '{"event":"process","engine":"x"}\n{"event":"alloc","slots":["64:128"]}\n'
-    run = {"capture_output": True, "text": True, "check": True, "cwd": tmp_path}
-    done = subprocess.run([PROGRAM, "import", "-", "-o", "x.speckv"], input=text, **run)  # type: ignore[call-overload]
-    assert done.stdout == "" and "next: speckv-debug check x.speckv" in done.stderr
-    done = subprocess.run([PROGRAM, "export", "x.speckv", "--format", "jsonl"], **run)  # type: ignore[call-overload]
-    assert '{"event":"alloc","seq":0,"slots":["64:128"]}\n' in done.stdout
-    assert done.stdout.count("\n") == 3
-    done = subprocess.run(f"{PROGRAM} export x.speckv | head -n 1", shell=True, **run)  # type: ignore[call-overload]
-    assert done.stdout.count("\n") == 1 and "Traceback" not in done.stderr
+    out, err = shell("speckv-debug import - -o x.speckv", tmp_path, text)
+    assert out == "" and "next: speckv-debug check x.speckv" in err
+    out, err = shell("speckv-debug export x.speckv --format jsonl", tmp_path)
+    assert '{"event":"alloc","seq":0,"slots":["64:128"]}\n' in out and out.count("\n") == 3
+    out, err = shell("speckv-debug export x.speckv | head -n 1", tmp_path)
+    assert out.count("\n") == 1 and "Traceback" not in err
 
 
 def test_a_pipe_needs_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
