@@ -1,0 +1,81 @@
+"""Write one HTML file about a recording: what is broken and since when, figures, environment.
+
+It opens from disk without a network, in light and dark, and prints well."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from speckv_debug.cli.output import add_output_options, claim, default_output
+from speckv_debug.model.text import printable
+
+if TYPE_CHECKING:
+    from speckv_debug.model.finding import CheckResult
+    from speckv_debug.recording.reader import Recording
+
+EXAMPLES = """\
+examples:
+  speckv-debug report run.speckv
+  speckv-debug report run.speckv -o incident-4711.html -f
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this command."""
+    parser.add_argument("recording", type=Path, metavar="RECORDING", help="the recording")
+    add_output_options(parser, default="the recording's name with .html")
+    parser.add_argument(
+        "--replay",
+        choices=("on", "off"),
+        default="on",
+        help="off leaves out everything that needs torch [on]",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check the recording and write the report, whatever is found."""
+    from speckv_debug.checks.run import check
+    from speckv_debug.cli.opening import open_recording
+
+    path = args.output or default_output(args.recording, ".html")
+    out = claim(path, args.force, kind="file", input=args.recording)
+    recording = open_recording(args.recording)
+    result = check(recording, on_error=_say_broken_rule)
+    write_report(recording, result, out)
+    print(f"speckv-debug: wrote {_typed(out)}", file=sys.stderr)
+    print(f"next: {_next(args.recording, result)}", file=sys.stderr)
+    return 0
+
+
+def write_report(recording: Recording, result: CheckResult, out: Path) -> None:
+    """Write the whole file or none; `out` is replaced if it exists."""
+    from speckv_debug.checks import RULES
+    from speckv_debug.viewers.html.page import render
+
+    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            render(recording, result, file, laws=RULES)
+        os.replace(temporary, out)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _say_broken_rule(rule: str, error: Exception) -> None:
+    words = f"speckv-debug: rule {rule} failed: {printable(str(error))}; its instances are unknown"
+    print(words, file=sys.stderr)
+
+
+def _next(recording: Path, result: CheckResult) -> str:
+    steps = [f.step for f in result.findings if f.step is not None and f.cause is None]
+    at = f" --at {steps[0]}" if steps else ""
+    return f"speckv-debug inspect {_typed(recording)}{at}"
+
+
+def _typed(path: Path) -> str:
+    return printable(shlex.quote(str(path)))

@@ -1,0 +1,172 @@
+"""Small recordings and findings for the report's tests, written by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity, Unknown
+from speckv_debug.model.verify import DraftTree, KVBounds, SlotMove, VerifyStep
+from speckv_debug.recording.jsonl import import_jsonl
+from speckv_debug.recording.reader import Recording
+from speckv_debug.viewers.html.page import render
+
+LABEL = "tp0-pp0-dp0"
+HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u2028\u202e"
+PROCESS: Mapping[str, Any] = {
+    "event": "process",
+    "engine": "sglang",
+    "engine_version": "0.5.23",
+    "rank": {"tp": 0, "pp": 0, "dp": 0},
+    "tables": ["accept", "move", "lengths"],
+    "from_start": True,
+    "pools": [{"name": "full", "kind": "full", "slots": 65536, "page_size": 128}],
+    "settings": {"algorithm": "EAGLE", "topk": 2},
+    "hooks": {"accept": "eagle_sample", "move": None},
+}
+
+
+def accept(step: int, request: str = "7", **changes: Any) -> dict[str, Any]:
+    """The accept event of the smallest example at another step: three rows further each step from 800 on."""
+    start = 4096 + 3 * (step - 800)
+    return {
+        "event": "accept",
+        "step": step,
+        "request": request,
+        "row": 7,
+        "epoch": 1,
+        "algorithm": "eagle",
+        "layout": "tree",
+        "sampling": "greedy",
+        "width": 4,
+        "block_start": 0,
+        "seq_len": start,
+        "draft_tokens": [31, 21, 22, 23],
+        "next_token": [1, 3, -1, -1],
+        "next_sibling": [-1, 2, -1, -1],
+        "predict": [21, 23, 0, 31],
+        "accept_index": [0, 1, 3],
+        "accept_len": 3,
+        "out_cache_loc": [42080, 42081, 42082, 42083],
+        "table_slots": [42080, 42081, 42082, 42083],
+        "new_seq_len": start + 3,
+        "bonus_token": 31,
+    } | changes
+
+
+def lengths(step: int, request: str = "7", **changes: Any) -> dict[str, Any]:
+    """What the host reports of a request's lengths before that verify."""
+    known = {"event": "lengths", "step": step, "request": request, "row": 7, "epoch": 1}
+    return (
+        known | {"committed": 4096 + 3 * (step - 800), "allocated": 4352, "cause": "spec_prepare"} | changes
+    )
+
+
+MOVE = {
+    "event": "move",
+    "step": 812,
+    "pool": "full",
+    "target_source": "table",
+    "src": [42080, 42081, 42082],
+    "tgt": [42080, 42081, 42083],
+}
+"""The last pair is the wrong way round."""
+DUE = MOVE | {"src": [42080, 42081, 42083], "tgt": [42080, 42081, 42082]}
+
+
+def recording(
+    folder: Path, events: Iterable[Mapping[str, Any]], process: Mapping[str, Any] = PROCESS
+) -> Recording:
+    """A recording of these events, in `folder`."""
+    lines = "".join(json.dumps(line) + "\n" for line in (process, *events))
+    import_jsonl(io.BytesIO(lines.encode()), folder / "run.speckv")
+    return Recording.open(folder / "run.speckv")
+
+
+def broken_run(folder: Path, request: str = "7") -> Recording:
+    """Twenty steps of two requests; at step 812 the last move runs backwards."""
+    events: list[Mapping[str, Any]] = []
+    for step in range(800, 820):
+        events += [lengths(step, request), lengths(step, "8", row=8), accept(step, request)]
+        events += [MOVE] if step == 812 else []
+    return recording(folder, events)
+
+
+def finding(**changes: Any) -> Finding:
+    """The move of step 812 runs backwards."""
+    rows = ((0, "R 11", 42080, 42080), (1, "A 21", 42081, 42081), (2, "C 23", 42083, 42082))
+    evidence = Evidence(title="moves", columns=("k", "token", "source", "target"), rows=rows, marked=(2,))
+    found = Finding(
+        rule="MOV-PAIR",
+        severity=Severity.ERROR,
+        process=LABEL,
+        message="the last move runs backwards",
+        step=812,
+        request="7",
+        row=7,
+        epoch=1,
+        expected="42082 <- 42083",
+        actual="42083 <- 42082",
+        evidence=(evidence,),
+        first_seq=39,
+    )
+    return dataclasses.replace(found, **changes)
+
+
+def result(*findings: Finding, unknown: tuple[Unknown, ...] = (), checked: int = 100) -> CheckResult:
+    """A check that judged `checked` instances of one rule."""
+    return CheckResult(findings=findings, unknown=unknown, checked={"MOV-PAIR": checked})
+
+
+def page(recording: Recording, result: CheckResult) -> str:
+    """The report as text."""
+    out = io.StringIO()
+    render(recording, result, out)
+    return out.getvalue()
+
+
+def verify(**changes: Any) -> VerifyStep:
+    """The verify of the smallest example, its last move run backwards."""
+    due = ((0, 11, 0, 42080, 42080), (1, 21, 1, 42081, 42081), (2, 23, 3, 42083, 42082))
+    moves = tuple(
+        SlotMove(
+            k=k,
+            token=token,
+            verify_row=row,
+            position=4096 + k,
+            source=source,
+            target=target,
+            engine_source=target,
+            engine_target=source,
+        )
+        for k, token, row, source, target in due
+    )
+    step = VerifyStep(
+        process=LABEL,
+        seq=38,
+        step=812,
+        request="7",
+        row=7,
+        epoch=1,
+        algorithm="eagle",
+        sampling="greedy",
+        seq_len=4096,
+        accept_len=3,
+        new_seq_len=4099,
+        bonus_token=31,
+        block_start=0,
+        tree=DraftTree(tokens=(11, 21, 22, 23), parents=(-1, 0, 0, 1)),
+        accepted=(0, 1, 3),
+        output_tokens=(21, 23, 31),
+        kv_tokens=(11, 21, 23),
+        out_cache_loc=(42080, 42081, 42082, 42083),
+        predict=(21, 23, 0, 31),
+        moves=moves,
+        bounds=KVBounds(committed=4096, allocated=4352),
+        page_size=128,
+    )
+    return dataclasses.replace(step, **changes)

@@ -1,0 +1,147 @@
+"""What the drawings of a verify show: due and run moves, the tree with its path, two strips, the room."""
+
+import dataclasses
+import re
+
+import pytest
+
+from speckv_debug.model.verify import DraftTree, KVBounds, SlotMove
+from speckv_debug.viewers.html.drawing import draw
+from speckv_debug.viewers.html.lanes import draw_lanes
+from speckv_debug.viewers.html.room import draw_room
+from speckv_debug.viewers.html.strips import draw_strips
+from speckv_debug.viewers.html.tree import MOST_ROWS, draw_tree
+from tests.reported import verify
+
+
+def texts(picture: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+
+
+def classes(picture: str, tag: str) -> list[str]:
+    return re.findall(rf'<{tag}\b[^>]*class="([^"]*)"', picture)
+
+
+def moved_as_due() -> tuple[SlotMove, ...]:
+    return tuple(
+        dataclasses.replace(m, engine_source=m.source, engine_target=m.target) for m in verify().moves
+    )
+
+
+def not_moved() -> tuple[SlotMove, ...]:
+    return tuple(dataclasses.replace(m, engine_source=None, engine_target=None) for m in verify().moves)
+
+
+def test_lanes_show_what_ran_beside_what_was_due() -> None:
+    picture = draw_lanes(verify())
+    assert "✗ due C" in texts(picture)
+    assert [c for c in classes(picture, "rect") if "wrong" in c] == ["cell wrong"]
+    assert "engine ran 42082 to 42083" in picture
+    for words in ("same slot", "due, no such move recorded", "✗ ran, was not due"):
+        assert words in picture
+
+
+def test_lanes_of_a_correct_move_mark_nothing() -> None:
+    picture = draw_lanes(verify(moves=moved_as_due()))
+    assert "✗" not in picture
+    assert "moved as due" in picture
+    assert texts(picture).count("C") == 3  # before, and after in both slots: a move copies
+
+
+def test_a_missing_move_is_marked_only_where_a_law_was_judged() -> None:
+    step = verify(moves=not_moved())
+    assert "✗" not in draw_lanes(step)
+    assert "due C" in texts(draw_lanes(step))
+    assert "✗ due C" in texts(draw_lanes(step, judged=True))
+
+
+def test_lanes_of_many_slots_keep_the_moved_ones_and_count_the_rest() -> None:
+    step = verify(out_cache_loc=tuple(range(42080, 42180)))
+    picture = draw_lanes(step)
+    assert "76 more slots are not drawn" in picture
+    assert {"42082", "42083"} <= set(texts(picture))
+
+
+def test_lanes_without_any_slot_are_left_out() -> None:
+    assert draw_lanes(verify(out_cache_loc=None, moves=())) == ""
+
+
+def test_the_tree_marks_the_accepted_path() -> None:
+    picture = draw_tree(verify())
+    assert "accepted path R A C" in picture
+    assert classes(picture, "circle") == ["node accepted", "node accepted", "node rejected", "node accepted"]
+    assert classes(picture, "path").count("edge accepted") == 2
+
+
+def test_a_step_of_the_path_that_is_no_edge_is_drawn_as_broken() -> None:
+    assert classes(draw_tree(verify(accepted=(0, 2, 3))), "path").count("edge broken") == 1
+
+
+@pytest.mark.parametrize("parents", [(-1, 0, 3, 2), (-1, -1, -1, -1), (0, 1, 2, 3), ()])
+def test_a_tree_with_wrong_links_is_still_drawn(parents: tuple[int, ...]) -> None:
+    tree = DraftTree(tokens=(11, 21, 22, 23), parents=parents)
+    assert len(classes(draw_tree(verify(tree=tree)), "circle")) in (0, 4)
+
+
+def test_a_wide_tree_keeps_the_accepted_path_and_counts_the_rest() -> None:
+    wide = DraftTree(tokens=tuple(range(100)), parents=(-1, *[0] * 99))
+    picture = draw_tree(verify(tree=wide, accepted=(0, 99)))
+    assert len(classes(picture, "circle")) == MOST_ROWS
+    assert classes(picture, "path").count("edge accepted") == 1
+    assert f"{100 - MOST_ROWS} more rejected rows are not drawn." in picture
+
+
+def test_strips_are_of_one_length_and_one_token_apart() -> None:
+    picture = draw_strips(verify())
+    assert "KV commits R A C; the output gains A C X" in picture
+    assert [t for t in texts(picture) if t in {"R", "A", "C", "X"}] == ["R", "A", "C", "A", "C", "X"]
+    assert "✗" not in picture
+
+
+def test_strips_mark_a_token_that_is_not_the_one_committed() -> None:
+    assert "✗ due C" in texts(draw_strips(verify(output_tokens=(21, 99, 31))))
+
+
+def test_strips_mark_a_bonus_that_was_handed_on_as_another() -> None:
+    assert "✗ handed on: 30" in texts(draw_strips(verify(bonus_token=30)))
+
+
+def test_the_room_names_the_page_end_behind_the_committed_length() -> None:
+    said = texts(draw_room(verify(bounds=KVBounds(committed=4099, allocated=4352))))
+    assert said == ["from 3593", "page ends 4224", "committed 4099", "allocated 4352"]
+
+
+@pytest.mark.parametrize("bounds", [None, KVBounds(committed=0, allocated=0)])
+def test_a_room_without_lengths_is_left_out(bounds: KVBounds | None) -> None:
+    assert draw_room(verify(bounds=bounds)) == ""
+
+
+def test_a_broken_room_with_more_committed_than_allocated_is_still_drawn() -> None:
+    assert 'width="-' not in draw_room(verify(bounds=KVBounds(committed=90, allocated=64)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "titles"),
+    [
+        ("ACC-COUNT", ["Draft tree", "Same length, one token apart"]),
+        ("MOV-PAIR", ["KV of the accepted rows", "Draft tree", "Same length, one token apart"]),
+        ("OWN-LEAK", ["Room"]),
+        ("TRC-GAP", []),
+    ],
+)
+def test_each_family_gets_the_pictures_that_fit_it(rule: str, titles: list[str]) -> None:
+    assert re.findall("<figcaption>([^<]*)</figcaption>", draw(verify(), rule)) == titles
+
+
+def test_a_verify_of_which_almost_nothing_is_known_draws_without_failing() -> None:
+    bare = verify(
+        tree=DraftTree(tokens=(), parents=()),
+        accepted=(),
+        output_tokens=(),
+        kv_tokens=(),
+        out_cache_loc=None,
+        moves=(),
+        bounds=None,
+        seq_len=None,
+    )
+    assert draw(bare, "NEW-RULE") == ""

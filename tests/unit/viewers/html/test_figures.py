@@ -1,0 +1,67 @@
+"""The plotly figures: which lines are shown, what is marked, names that can't become markup."""
+
+from pathlib import Path
+
+from speckv_debug.viewers.html.figures import Mark, accept_figure, distribution_figure, lengths_figure
+from speckv_debug.viewers.html.series import accepts, lengths
+from tests.reported import accept, recording
+from tests.reported import lengths as held
+
+
+def test_the_mean_is_drawn_with_its_band_and_simulated_steps_apart(tmp_path: Path) -> None:
+    events = [accept(1, "a"), accept(1, "b", accept_len=1), accept(2, sampling="simulated")]
+    figure = accept_figure("accept-0", accepts(recording(tmp_path, events).processes[0]), [])
+    by_name = {trace["name"]: trace for trace in figure.body["data"] if trace.get("showlegend") is not False}
+    assert by_name["mean"]["y"] == [2.0]
+    assert by_name["mean"]["customdata"] == [[1, 3, 2]]
+    assert by_name["simulated, not counted"]["x"] == [2]
+    assert "lowest to highest" in by_name
+
+
+def test_the_first_bad_step_is_marked_with_its_rule(tmp_path: Path) -> None:
+    found = accepts(recording(tmp_path, [accept(1), accept(2)]).processes[0])
+    layout = accept_figure("accept-0", found, [Mark(2, "MOV-PAIR")]).body["layout"]
+    assert [shape["x0"] for shape in layout["shapes"]] == [2]
+    assert [note["text"] for note in layout["annotations"]] == ["✗ MOV-PAIR"]
+
+
+def test_steps_are_not_marked_on_an_axis_that_counts_events(tmp_path: Path) -> None:
+    found = accepts(recording(tmp_path, [accept(1), {**accept(2), "step": None}]).processes[0])
+    assert "shapes" not in accept_figure("accept-0", found, [Mark(2, "MOV-PAIR")]).body["layout"]
+
+
+def test_the_distribution_has_a_bar_for_lengths_that_never_occurred(tmp_path: Path) -> None:
+    events = [accept(1), accept(2), accept(3, accept_len=1)]
+    figure = distribution_figure("d-0", accepts(recording(tmp_path, events).processes[0]))
+    (bars,) = figure.body["data"]
+    assert (bars["x"], bars["y"]) == ([1, 2, 3], [1, 0, 2])
+
+
+def test_a_named_request_stands_alone_with_its_reserve(tmp_path: Path) -> None:
+    found = lengths(recording(tmp_path, [held(1), held(1, "8"), held(2)]).processes[0], ["8"])
+    figure = lengths_figure("lengths-0", found, [], "8")
+    shown = [trace for trace in figure.body["data"] if trace["visible"]]
+    assert [trace["meta"]["length"] for trace in shown] == ["committed", "allocated"]
+    assert {trace["name"] for trace in shown} == {"8"}
+    assert [trace.get("fill") for trace in shown] == [None, "tonexty"]
+
+
+def test_all_requests_together_have_no_tint(tmp_path: Path) -> None:
+    found = lengths(recording(tmp_path, [held(1), held(1, "8")]).processes[0])
+    traces = lengths_figure("lengths-0", found, [], None).body["data"]
+    assert all(trace["visible"] for trace in traces)
+    assert {trace.get("fill") for trace in traces} == {None, "none"}
+
+
+def test_a_length_that_was_not_recorded_is_a_gap(tmp_path: Path) -> None:
+    found = lengths(recording(tmp_path, [held(1), held(2, allocated=None)]).processes[0])
+    _, allocated = lengths_figure("lengths-0", found, [], None).body["data"]
+    assert allocated["y"] == [4352, None]
+
+
+def test_names_from_the_recording_are_no_markup_for_plotly(tmp_path: Path) -> None:
+    name = '<a href="https://example.org">%{x}</a>'
+    found = lengths(recording(tmp_path, [held(1, name)]).processes[0])
+    for trace in lengths_figure("lengths-0", found, [], None).body["data"]:
+        assert trace["name"] == "&lt;a href=&quot;https://example.org&quot;&gt;%{x}&lt;/a&gt;"
+        assert name not in trace["hovertemplate"]

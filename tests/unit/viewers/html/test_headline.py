@@ -1,0 +1,76 @@
+"""The first lines: is it broken, where, since which step, and what could not be judged."""
+
+import re
+
+from speckv_debug.model.finding import CheckResult, Severity, Unknown
+from speckv_debug.viewers.html.headline import headline
+from speckv_debug.viewers.html.outline import root_causes
+from tests.reported import finding, result
+
+
+def lines(result: CheckResult) -> list[str]:
+    """The headline's paragraphs as plain text."""
+    html = re.sub(r"</(p|h1)>", "\n", headline(result, root_causes(result)))
+    return re.sub(r"<[^>]+>", "", html).replace("&#x27;", "'").splitlines()
+
+
+def test_a_broken_run_says_where_and_since_when() -> None:
+    first, follows = (
+        finding(step=812, first_seq=39),
+        finding(rule="LEN-TOKEN", step=813, first_seq=60, cause=39),
+    )
+    assert lines(result(first, follows)) == [
+        "✗ found",
+        "Step 812, request 7: the last move runs backwards",
+        "1 root cause, 1 consequence, since step 812.",
+        "Judged 100 % of 100 instances, by 1 rule. Nothing was left unjudged.",
+    ]
+
+
+def test_an_error_is_named_before_an_earlier_warning_but_since_counts_both() -> None:
+    warning = finding(
+        rule="TRC-GAP", severity=Severity.WARNING, step=3, message="events are missing", first_seq=1
+    )
+    _, title, counts, _ = lines(result(warning, finding()))
+    assert title == "Step 812, request 7: the last move runs backwards"
+    assert counts == "2 root causes, since step 3."
+
+
+def test_notes_alone_are_nothing_found() -> None:
+    said = lines(result(finding(severity=Severity.NOTE)))
+    assert said[:3] == [
+        "✓ nothing found",
+        "Nothing found in 100 instances of 1 rule",
+        "1 note; notes never change the verdict.",
+    ]
+
+
+def test_what_could_not_be_judged_is_named_most_instances_first() -> None:
+    unknown = (
+        Unknown(rule="ACC-CHAIN", why="no target_predict", instances=1),
+        Unknown(rule="OWN-RACE", why="needs device times", instances=20),
+        Unknown(rule="OWN-LEAK", why="needs device times", instances=3),
+    )
+    assert lines(result(unknown=unknown))[-1] == (
+        "Judged 80.6 % of 124 instances, by 1 rule. "
+        "Can't be judged: OWN-LEAK, OWN-RACE (needs device times); ACC-CHAIN (no target_predict)."
+    )
+
+
+def test_the_judged_share_is_never_rounded_up_to_all() -> None:
+    (said,) = lines(result(unknown=(Unknown(rule="A", why="w", instances=1),), checked=99_999))[2:]
+    assert said.startswith("Judged 99.9 % of 100,000 instances")
+
+
+def test_nothing_judged_says_why() -> None:
+    nothing = CheckResult(unknown=(Unknown(rule="OWN-RACE", why="needs device times", instances=4),))
+    assert lines(nothing)[:2] == [
+        "? can't be judged",
+        "Nothing could be judged: OWN-RACE (needs device times)",
+    ]
+
+
+def test_a_finding_without_step_and_request_still_has_a_place() -> None:
+    said = lines(result(finding(step=None, request=None, row=None, first_seq=17)))
+    assert said[1] == "Event 17: the last move runs backwards"
+    assert said[2] == "1 root cause."

@@ -1,0 +1,168 @@
+"""The page as a whole: what stands first, what is left out in words, same bytes, inert text, no network."""
+
+import base64
+import hashlib
+import html
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from plotly.offline import get_plotlyjs
+
+from speckv_debug.model.finding import CheckResult, Evidence, Severity, Unknown
+from speckv_debug.recording.reader import Recording
+from tests.reported import (
+    HOSTILE,
+    PROCESS,
+    accept,
+    broken_run,
+    finding,
+    lengths,
+    page,
+    recording,
+    result,
+)
+
+
+def visible(page: str) -> str:
+    """The text of the page's main part, one line an element."""
+    main = page.partition("<main>")[2].partition("</main>")[0]
+    return html.unescape(re.sub(r"\n+", "\n", re.sub(r"<[^>]+>", "\n", main)).strip())
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Recording:
+    return broken_run(tmp_path)
+
+
+def test_the_verdict_is_the_first_text(broken: Recording) -> None:
+    assert visible(page(broken, result(finding()))).splitlines()[:2] == [
+        "✗ found",
+        "Step 812, request 7: the last move runs backwards",
+    ]
+
+
+def test_a_root_cause_is_drawn_beside_its_law_and_evidence(broken: Recording) -> None:
+    made = page(broken, result(finding()))
+    for words in (
+        "KV of the accepted rows",
+        "Draft tree",
+        "✗ due C",
+        "42083 &lt;- 42082",
+        "C 23",
+        "first bad step 812",
+    ):
+        assert words in made
+
+
+def test_consequences_stand_inside_their_root_cause(broken: Recording) -> None:
+    made = page(
+        broken, result(finding(), finding(rule="LEN-TOKEN", step=813, first_seq=42, cause=39, repeats=6))
+    )
+    (article,) = re.findall(r"<article[^>]*class=\"finding.*?</article>", made, re.DOTALL)
+    assert "Follows from it: 1 finding" in article
+    assert "(and 6 more times)" in article
+
+
+def test_a_finding_at_no_verify_shows_the_last_one_before_it(broken: Recording) -> None:
+    late = finding(rule="OWN-LEAK", step=900, first_seq=61)
+    assert "Drawn: the last verify before it, step 819." in page(broken, result(late))
+
+
+def test_a_finding_of_an_unknown_process_or_step_is_shown_without_drawing(broken: Recording) -> None:
+    made = page(broken, result(finding(process="tp9"), finding(step=None, request=None, first_seq=999)))
+    assert made.count('class="finding error"') == 2
+    assert 'class="drawings"' not in made
+
+
+def test_simulated_acceptance_is_said_beside_the_drawing(tmp_path: Path) -> None:
+    run = recording(tmp_path, [accept(812, sampling="simulated")])
+    made = page(run, result(finding(first_seq=0)))
+    assert "Acceptance was simulated in this step" in made
+    assert "1 verify with simulated acceptance" in made
+
+
+def test_what_is_not_shown_is_counted(broken: Recording) -> None:
+    long = Evidence(title="t", columns=("a",), rows=tuple((n,) for n in range(300)), marked=(250,))
+    many = [finding(first_seq=n, evidence=(long,) if n == 0 else ()) for n in range(60)]
+    followers = [finding(rule="LEN-TOKEN", first_seq=500 + n, cause=0) for n in range(30)]
+    said = visible(page(broken, result(*many, *followers)))
+    assert "10 more root causes not shown here" in said
+    assert "10 more, not shown here" in said
+    assert "199 more rows not shown here." in said
+    assert "\n250\n" in said
+
+
+def test_what_could_not_be_judged_is_listed_with_the_reason(broken: Recording) -> None:
+    made = page(broken, result(unknown=(Unknown(rule="OWN-RACE", why="needs device times", instances=4),)))
+    assert 'href="#unknown"' in made
+    assert visible(made).count("needs device times") == 2
+
+
+def test_the_environment_names_unresolved_hooks_pools_and_settings(broken: Recording) -> None:
+    said = visible(page(broken, result()))
+    for words in ("sglang 0.5.23", "Hooks that found no function\nhook\nmove", "65536", "topk\n2"):
+        assert words in said
+
+
+def test_a_recording_with_nothing_to_draw_still_makes_a_page(tmp_path: Path) -> None:
+    bare = recording(tmp_path, [{"event": "note", "text": "nothing happened"}], {"event": "process"})
+    said = visible(page(bare, CheckResult()))
+    assert said.startswith(
+        "? can't be judged\nNothing could be judged: no event that a rule judges was recorded"
+    )
+    assert "No verify with an accept length was recorded." in said
+    assert "nothing happened" in said
+
+
+def test_a_missing_or_damaged_manifest_is_unknown_and_said(broken: Recording) -> None:
+    (broken.path / "manifest.json").unlink()
+    assert "Missing or damaged" in visible(page(Recording.open(broken.path), result()))
+
+
+def test_the_same_recording_gives_the_same_bytes_wherever_it_lies(broken: Recording, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    copy = shutil.copytree(broken.path, tmp_path / "elsewhere" / "run.speckv")
+    found = result(finding())
+    assert page(broken, found) == page(Recording.open(copy), found)
+
+
+def test_text_from_the_recording_never_becomes_markup(tmp_path: Path) -> None:
+    process = {**PROCESS, "engine": HOSTILE, "hooks": {HOSTILE: None}, "settings": {HOSTILE: HOSTILE}}
+    process["pools"] = [{"name": HOSTILE, "kind": HOSTILE}]
+    events = [accept(1, HOSTILE), lengths(1, HOSTILE), {"event": "note", "level": HOSTILE, "text": HOSTILE}]
+    evidence = Evidence(title=HOSTILE, columns=(HOSTILE,), rows=((HOSTILE,),))
+    found = finding(
+        rule=HOSTILE,
+        message=HOSTILE,
+        request=HOSTILE,
+        pool=HOSTILE,
+        expected=HOSTILE,
+        actual=HOSTILE,
+        evidence=(evidence,),
+        step=1,
+        first_seq=0,
+    )
+    unknown = Unknown(rule=HOSTILE, why=HOSTILE, instances=1)
+    made = page(recording(tmp_path, events, process), result(found, unknown=(unknown,)))
+    assert made.count("<script") == 3
+    assert "<img" not in made
+    assert "\u2028" not in made.partition("<script>")[0]
+    assert "\u202e" not in made
+
+
+def test_only_the_two_own_scripts_may_run_and_nothing_may_load(broken: Recording) -> None:
+    made = page(broken, result())
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', made)
+    scripts = re.findall(r"<script>(.*?)</script>", made, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    assert scripts[0] == get_plotlyjs()
+    assert len(scripts) == 2
+    assert policy.startswith(f"default-src 'none'; script-src 'sha256-{hashes[0]}' 'sha256-{hashes[1]}';")
+
+
+def test_notes_do_not_make_a_run_broken(broken: Recording) -> None:
+    said = visible(page(broken, result(finding(severity=Severity.NOTE))))
+    assert said.startswith("✓ nothing found")
+    assert "first bad step" not in said

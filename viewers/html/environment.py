@@ -1,0 +1,176 @@
+"""What was recorded and how: engine, ranks, pools, settings, hooks, losses, notes, rules judged."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from speckv_debug.model.finding import CheckResult
+from speckv_debug.model.process import Pool, Process
+from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.viewers.html.markup import Html, amount, element, facts, table
+
+MOST_NOTES = 50
+POOL_COLUMNS = (
+    "name",
+    "kind",
+    "slots",
+    "page size",
+    "reserved",
+    "layers",
+    "namespace",
+    "allocated by",
+    "components",
+)
+
+
+def unknown_section(result: CheckResult) -> Html:
+    """What could not be judged and why, and how many instances each rule judged."""
+    missed = sorted((entry for entry in result.unknown), key=lambda e: (e.rule, e.why))
+    rows = [(entry.rule, entry.instances, entry.why) for entry in missed]
+    unjudged = table(("rule", "instances", "why"), rows, caption="Can't be judged") if rows else Html()
+    nothing = Html() if rows else element("p", "Everything that occurs in the recording was judged.")
+    judged = [(rule, count) for rule, count in sorted(result.checked.items())]
+    counts = table(("rule", "instances judged"), judged, caption="Judged")
+    fold = element("details", element("summary", f"Judged: {amount(len(judged), 'rule')}"), counts)
+    return element("section", element("h2", "What was judged"), unjudged, nothing, fold, id="unknown")
+
+
+def environment_section(recording: Recording) -> Html:
+    """The recording as a whole, then each process."""
+    manifest = recording.manifest
+    pairs = [
+        ("recording", recording.path.name),
+        ("command", element("code", _command(manifest.get("command")))),
+        ("recorded", _span(manifest)),
+        ("ended in order", _yes(manifest.get("clean_shutdown"))),
+        ("written by", f"speckv-debug {manifest.get('tool_version') or 'unknown'}"),
+        ("format version", manifest.get("format_version", "unknown")),
+    ]
+    parts = [facts(pairs), *_problems(recording), *map(_process, recording.processes)]
+    return element("section", element("h2", "Environment"), *parts, id="environment")
+
+
+def _command(command: object) -> str:
+    if isinstance(command, list):
+        return shlex.join(map(str, command))
+    return str(command) if command else "unknown"
+
+
+def _span(manifest: Mapping[str, Any]) -> str:
+    start, end = _time(manifest.get("start_ns")), _time(manifest.get("end_ns"))
+    return f"{start or 'unknown'} to {end or 'unknown'}"
+
+
+def _time(nanoseconds: object) -> str | None:
+    if not isinstance(nanoseconds, int):
+        return None
+    try:
+        return datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _yes(value: object) -> str:
+    return "unknown" if value is None else "yes" if value else "no"
+
+
+def _problems(recording: Recording) -> Iterator[Html]:
+    if recording.problems:
+        rows = [(p.where, p.what, ", ".join(p.tables)) for p in recording.problems]
+        yield table(("where", "what", "tables concerned"), rows, caption="Missing or damaged")
+
+
+def _process(process: ProcessRecording) -> Html:
+    info = process.info
+    parts = [
+        element("h3", "Process ", element("code", process.label)),
+        facts(_process_facts(info)),
+        element("div", *_pools(info.pools), *_settings(info.settings), *_notes(process), class_="evidence"),
+        *_unresolved(info.hooks),
+        _tables(process),
+    ]
+    return element("article", *parts, class_="process")
+
+
+def _process_facts(info: Process) -> list[tuple[str, object]]:
+    rank = ", ".join(
+        f"{axis} {value}"
+        for axis, value in (("tp", info.rank.tp), ("pp", info.rank.pp), ("dp", info.rank.dp))
+        if value is not None
+    )
+    start = "yes" if info.from_start else "no: who holds slots that were never seen allocated is unknown"
+    return [
+        ("engine", " ".join(filter(None, (info.engine, info.engine_version))) or "unknown"),
+        ("adapter", info.adapter or "unknown"),
+        ("rank", rank or "unknown"),
+        ("host, pid", f"{info.host or 'unknown'}, {'unknown' if info.pid is None else info.pid}"),
+        ("from the start", start),
+    ]
+
+
+def _unresolved(hooks: Mapping[str, str | None]) -> Iterator[Html]:
+    """Hooks without a target stand open, the others fold away."""
+    missing = sorted(name for name, target in hooks.items() if not target)
+    if missing:
+        yield table(("hook",), [(name,) for name in missing], caption="Hooks that found no function")
+    if found := sorted((name, target) for name, target in hooks.items() if target):
+        grid = table(("hook", "function"), found, caption="Hooks")
+        yield element("details", element("summary", f"Hooks: {len(found)} found their function"), grid)
+
+
+def _pools(pools: Sequence[Pool]) -> Iterator[Html]:
+    if pools:
+        yield table(POOL_COLUMNS, map(_pool, pools), caption="Pools")
+
+
+def _pool(pool: Pool) -> tuple[object, ...]:
+    components = ", ".join(pool.components) if pool.components else None
+    sizes = (pool.slots, pool.page_size, pool.reserved_slots, pool.layers)
+    return (pool.name, pool.kind, *sizes, pool.namespace, pool.allocated_by, components)
+
+
+def _settings(settings: Mapping[str, Any]) -> Iterator[Html]:
+    known = [(name, _value(value)) for name, value in sorted(settings.items()) if value is not None]
+    if known:
+        yield table(("setting", "value"), known, caption="Settings")
+
+
+def _value(value: object) -> object:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return value
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _tables(process: ProcessRecording) -> Html:
+    whole = set(process.info.tables)
+    names = sorted({*process.present, *whole})
+    rows = [(name, _rows(process, name), "yes" if name in whole else "no") for name in names]
+    grid = table(("table", "events", "recorded whole"), rows, caption="Event tables")
+    total = sum(row[1] for row in rows if row[1] is not None)
+    return element("details", element("summary", f"Event tables: {amount(total, 'event')}"), grid)
+
+
+def _rows(process: ProcessRecording, name: str) -> int | None:
+    return process.table(name).num_rows if name in process.present else None if ":" in name else 0
+
+
+def _notes(process: ProcessRecording) -> Iterator[Html]:
+    notes, drops = process.table("note"), process.table("drop")
+    if drops.num_rows:
+        lost = drops.select(["step", "table", "rows", "why"]).to_pylist()
+        rows = [tuple(drop.values()) for drop in lost[:MOST_NOTES]]
+        yield table(
+            ("step", "table", "rows", "why"), rows, caption=_of("Left out by the recorder", rows, lost)
+        )
+    if notes.num_rows:
+        said = notes.select(["step", "level", "text"]).to_pylist()
+        rows = [tuple(note.values()) for note in said[:MOST_NOTES]]
+        yield table(("step", "level", "text"), rows, caption=_of("Notes of engine and recorder", rows, said))
+
+
+def _of(title: str, shown: Sequence[object], everything: Sequence[object]) -> str:
+    return title if len(shown) == len(everything) else f"{title}, the first {len(shown)} of {len(everything)}"

@@ -1,0 +1,184 @@
+"""The plotly figures: accept lengths and their distribution, committed and allocated length a request."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from speckv_debug.model.text import printable
+from speckv_debug.viewers.html.series import Accepts, Lengths
+
+AXIS_TITLES = {"step": "engine step", "seq": "event (no steps recorded)"}
+HEIGHT = 300
+COLOURS = 6
+MOST_MARKS = 12
+MOST_TICKS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A step to mark in every figure over steps, with its word."""
+
+    step: int
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One plotly figure for the page's script, colours as names of the page's CSS variables."""
+
+    id: str
+    body: dict[str, Any]
+
+
+def accept_figure(id: str, accepts: Accepts, marks: Sequence[Mark]) -> Figure:
+    """Mean accept length over steps inside the band from lowest to highest."""
+    real, fake = accepts.over_steps, accepts.simulated
+    traces = [_edge(real, "high", None), _edge(real, "low", "tonexty"), _mean(real)] if len(real) else []
+    if len(fake):
+        traces.append(_simulated(fake))
+    figure = go.Figure(traces, _layout(AXIS_TITLES[accepts.axis], "accepted rows a verify"))
+    highest = max([*real["high"], *fake["high"], 1.0])
+    figure.update_yaxes(range=[0, highest + 0.5])
+    return _finished(id, figure, marks if accepts.axis == "step" else ())
+
+
+def distribution_figure(id: str, accepts: Accepts) -> Figure:
+    """How many verifies accepted how many rows."""
+    lengths = list(range(1, max(accepts.counts) + 1)) if accepts.counts else []
+    counts = [accepts.counts.get(length, 0) for length in lengths]
+    shares = [100 * count / accepts.verifies for count in counts]
+    bars = go.Bar(
+        x=lengths,
+        y=counts,
+        customdata=shares,
+        marker={"color": "var(--accent)"},
+        hovertemplate="%{x} accepted: %{y} verifies, %{customdata:.1f} %<extra></extra>",
+    )
+    figure = go.Figure([bars], _layout("accepted rows", "verifies"))
+    figure.update_layout(bargap=0.25, showlegend=False)
+    return _finished(id, figure, ())
+
+
+def lengths_figure(id: str, lengths: Lengths, marks: Sequence[Mark], shown: str | None) -> Figure:
+    """Two lines a request, the reserve between them tinted; `shown` alone is visible unless it is None."""
+    traces: list[go.Scatter] = []
+    for number, (request, lives) in enumerate(lengths.lives.items()):
+        for life in lives:
+            traces += _pair(number, request, life, alone=None if shown is None else request == shown)
+    figure = go.Figure(traces, _layout(AXIS_TITLES[lengths.axis], "positions"))
+    figure.update_layout(showlegend=False)
+    figure.update_yaxes(rangemode="tozero")
+    return _finished(id, figure, marks if lengths.axis == "step" else ())
+
+
+def _pair(
+    number: int, request: str, life: pd.DataFrame, *, alone: bool | None
+) -> tuple[go.Scatter, go.Scatter]:
+    """Committed and allocated; the reserve is tinted where a request stands alone."""
+    colour = {"color": f"var(--c{number % COLOURS + 1})", "shape": "hv"}
+    common = {
+        "x": list(life["x"]),
+        "mode": "lines",
+        "name": html.escape(printable(request)),
+        "visible": alone is not False,
+        "hovertemplate": "%{fullData.meta.length} %{y}, %{xaxis.title.text} %{x}",
+    }
+    committed, allocated = ({"request": number, "length": word} for word in ("committed", "allocated"))
+    return (
+        go.Scatter(y=_gaps(life["committed"]), meta=committed, line={**colour, "width": 2}, **common),
+        go.Scatter(
+            y=_gaps(life["allocated"]),
+            meta=allocated,
+            line={**colour, "width": 1, "dash": "dot"},
+            fill="tonexty" if alone else "none",
+            fillcolor="var(--reserve)",
+            **common,
+        ),
+    )
+
+
+def _gaps(values: Iterable[float]) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values]
+
+
+def _edge(frame: pd.DataFrame, column: str, fill: str | None) -> go.Scatter:
+    return go.Scatter(
+        x=list(frame["x"]),
+        y=list(frame[column]),
+        mode="lines",
+        line={"width": 0, "shape": "hvh", "color": "var(--accent)"},
+        fill=fill,
+        fillcolor="var(--reserve)",
+        name="lowest to highest",
+        showlegend=fill is not None,
+        hoverinfo="skip",
+    )
+
+
+def _mean(frame: pd.DataFrame) -> go.Scatter:
+    return go.Scatter(
+        x=list(frame["x"]),
+        y=list(frame["mean"]),
+        customdata=frame[["low", "high", "verifies"]].astype(int).values.tolist(),
+        mode="lines+markers" if len(frame) <= 60 else "lines",
+        line={"color": "var(--accent)", "width": 2},
+        name="mean",
+        hovertemplate="%{x}: mean %{y:.2f}, from %{customdata[0]} to %{customdata[1]}, "
+        "%{customdata[2]} verifies<extra></extra>",
+    )
+
+
+def _simulated(frame: pd.DataFrame) -> go.Scatter:
+    return go.Scatter(
+        x=list(frame["x"]),
+        y=list(frame["mean"]),
+        mode="markers",
+        marker={"symbol": "x-thin-open", "color": "var(--muted)", "size": 8},
+        name="simulated, not counted",
+        hovertemplate="%{x}: simulated, mean %{y:.2f}, not counted<extra></extra>",
+    )
+
+
+def _layout(x: str, y: str) -> dict[str, Any]:
+    axis = {"gridcolor": "var(--line)", "zerolinecolor": "var(--line)", "linecolor": "var(--line)"}
+    return {
+        "template": go.layout.Template(),
+        "height": HEIGHT,
+        "margin": {"l": 52, "r": 12, "t": 28, "b": 46},
+        "font": {"color": "var(--text)", "family": "system-ui, sans-serif", "size": 12},
+        "paper_bgcolor": "var(--card)",
+        "plot_bgcolor": "var(--card)",
+        "xaxis": {**axis, "title": {"text": x}},
+        "yaxis": {**axis, "title": {"text": y}},
+        "legend": {"orientation": "h", "x": 0, "y": 1.14},
+        "hoverlabel": {"namelength": -1},
+        "hovermode": "closest",
+    }
+
+
+def _finished(id: str, figure: go.Figure, marks: Sequence[Mark]) -> Figure:
+    _whole_ticks(figure)
+    for mark in marks[:MOST_MARKS]:
+        figure.add_vline(
+            x=mark.step,
+            line={"color": "var(--bad)", "width": 1.5, "dash": "dash"},
+            annotation={"text": html.escape(f"✗ {mark.word}"), "font": {"color": "var(--bad)", "size": 11}},
+            annotation_position="top right",
+        )
+    return Figure(id, figure.to_plotly_json())
+
+
+def _whole_ticks(figure: go.Figure) -> None:
+    """No tick between two whole numbers, which an axis over a short span would get."""
+    for axis, update in (("x", figure.update_xaxes), ("y", figure.update_yaxes)):
+        values = [value for trace in figure.data for value in trace[axis] or () if value is not None]
+        span = max(values) - min(values) if values else 0
+        if span <= MOST_TICKS:
+            update(dtick=1)

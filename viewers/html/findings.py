@@ -1,0 +1,161 @@
+"""Findings as sections: place, message, law, drawing, numbers, evidence, then what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from speckv_debug.model.finding import Evidence, Finding
+from speckv_debug.model.verify import VerifyStep
+from speckv_debug.viewers.html.drawing import draw
+from speckv_debug.viewers.html.headline import place_of
+from speckv_debug.viewers.html.markup import Html, amount, element, facts, table, text
+from speckv_debug.viewers.html.outline import RootCause
+
+MOST_ROOTS, MOST_CONSEQUENCES, MOST_ROWS = 50, 20, 100
+
+
+class Law(Protocol):
+    """A rule in words, as `checks.rule.Rule` has them."""
+
+    @property
+    def law(self) -> str:
+        """The law in one sentence."""
+
+    @property
+    def look_at(self) -> str:
+        """The engine function to look at, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A verify to draw beside a finding; `exact` is false if it is the last one before it."""
+
+    step: VerifyStep
+    exact: bool
+
+
+class Verifies(Protocol):
+    """Finds the verify that shows a finding."""
+
+    def of(self, finding: Finding) -> Shown | None:
+        """The verify to draw, or None."""
+
+
+def findings_section(roots: Sequence[RootCause], laws: Mapping[str, Law], verifies: Verifies) -> Html:
+    """All root causes with their consequences; what is left out is counted in words."""
+    if not roots:
+        return Html()
+    cards = [_root(number, root, laws, verifies) for number, root in enumerate(roots[:MOST_ROOTS], 1)]
+    hidden = len(roots) - len(cards)
+    more = (
+        f"{amount(hidden, 'more root cause')} not shown here; `speckv-debug check --format json` lists all."
+    )
+    tail = [element("p", more, class_="aside")] if hidden else []
+    return element("section", element("h2", "Findings"), *cards, *tail, id="findings")
+
+
+def _root(number: int, root: RootCause, laws: Mapping[str, Law], verifies: Verifies) -> Html:
+    finding = root.finding
+    body = [
+        element("h3", _heading(finding), id=f"finding-{number}"),
+        element("p", finding.message, class_="message"),
+        _repeats(finding),
+        _drawing(finding, verifies),
+        _numbers(finding, laws.get(finding.rule)),
+        _proof(finding),
+        _consequences(root.consequences),
+    ]
+    name = f"finding-{number}"
+    return element("article", *body, class_=f"finding {finding.severity}", aria_labelledby=name, tabindex=-1)
+
+
+def _heading(finding: Finding) -> Html:
+    badge = element("span", finding.severity.value, class_=f"badge {finding.severity}")
+    rule = element("code", finding.rule)
+    return element("span", badge, rule, element("span", place_of(finding)), class_="heading")
+
+
+def _repeats(finding: Finding) -> Html:
+    if not finding.repeats:
+        return Html()
+    return element(
+        "p", f"And {amount(finding.repeats, 'more time', 'more times')} in the same way.", class_="aside"
+    )
+
+
+def _drawing(finding: Finding, verifies: Verifies) -> Html:
+    shown = verifies.of(finding)
+    drawn = draw(shown.step, finding.rule) if shown else Html()
+    if shown is None or not drawn:
+        return Html()
+    step, notes = shown.step, []
+    if not shown.exact:
+        notes.append(f"Drawn: the last verify before it, step {step.step}.")
+    if step.sampling == "simulated":
+        notes.append("Acceptance was simulated in this step: its path is no real one.")
+    return element("div", drawn, *(element("p", note, class_="aside") for note in notes))
+
+
+def _numbers(finding: Finding, law: Law | None) -> Html:
+    process = element("code", finding.process)
+    pairs: list[tuple[str, object]] = [("law", law.law)] if law else []
+    pairs += [("due", finding.expected)] if finding.expected else []
+    pairs += [("engine", finding.actual)] if finding.actual else []
+    pairs += [("look at", element("code", law.look_at))] if law and law.look_at else []
+    return facts([*pairs, ("where", element("span", process, *_where(finding)))])
+
+
+def _where(finding: Finding) -> Iterator[str]:
+    for name in ("step", "request", "row", "epoch", "pool"):
+        if (value := getattr(finding, name)) is not None:
+            yield f" · {name} {value}"
+    for name in ("slots", "pages"):
+        if numbers := getattr(finding, name):
+            yield f" · {name} {_listed(numbers)}"
+    if finding.ranks:
+        yield " · ranks " + ", ".join(f"tp{r.tp} pp{r.pp} dp{r.dp}" for r in finding.ranks)
+    yield f" · event {finding.first_seq}"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:12]))
+    return shown if len(numbers) <= 12 else f"{shown} and {len(numbers) - 12} more"
+
+
+def _proof(finding: Finding) -> Html:
+    tables = [*map(_evidence, finding.evidence)]
+    return element("div", *tables, class_="evidence") if tables else Html()
+
+
+def _evidence(evidence: Evidence) -> Html:
+    """The first rows and every marked one, up to a number of each."""
+    kept = sorted({*range(min(MOST_ROWS, len(evidence.rows))), *evidence.marked[:MOST_ROWS]})
+    marked = [at for at, index in enumerate(kept) if index in evidence.marked]
+    grid = table(evidence.columns, [evidence.rows[i] for i in kept], caption=evidence.title, marked=marked)
+    if len(kept) == len(evidence.rows):
+        return grid
+    more = f"{amount(len(evidence.rows) - len(kept), 'more row')} not shown here."
+    return element("div", grid, element("p", more, class_="aside"))
+
+
+def _consequences(findings: Sequence[Finding]) -> Html:
+    if not findings:
+        return Html()
+    entries = [_consequence(finding) for finding in findings[:MOST_CONSEQUENCES]]
+    hidden = len(findings) - len(entries)
+    if hidden:
+        entries.append(element("li", f"{hidden} more, not shown here"))
+    title = element("summary", f"Follows from it: {amount(len(findings), 'finding')}")
+    return element("details", title, element("ul", *entries), open=True, class_="consequences")
+
+
+def _consequence(finding: Finding) -> Html:
+    words = [element("code", finding.rule), text(f" {place_of(finding)}: {finding.message}")]
+    if finding.repeats:
+        words.append(text(f" (and {amount(finding.repeats, 'more time', 'more times')})"))
+    if not finding.evidence:
+        return element("li", *words)
+    proof = element("details", element("summary", "Evidence"), _proof(finding))
+    return element("li", *words, proof)

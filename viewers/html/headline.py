@@ -1,0 +1,87 @@
+"""The first screenful in words: is it broken, where, since which step, and what could not be judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from speckv_debug.model.finding import CheckResult, Finding, Severity
+from speckv_debug.viewers.html.markup import Html, amount, element, joined
+from speckv_debug.viewers.html.outline import RootCause
+
+MARKS = {"findings": "✗ found", "clean": "✓ nothing found", "unknown": "? can't be judged"}
+MOST_UNKNOWN = 3
+
+
+def headline(result: CheckResult, roots: Sequence[RootCause]) -> Html:
+    """Verdict, the first root cause in a sentence, how much was judged."""
+    lines = [element("p", MARKS[result.verdict], class_="verdict"), element("h1", _sentence(result, roots))]
+    lines += [
+        element("p", line, class_="lead") for line in (*_counts(result, roots), _judged(result)) if line
+    ]
+    return element("header", *lines, class_=f"headline {result.verdict}")
+
+
+def place_of(finding: Finding) -> str:
+    """Step and request, or whatever else is known of where it is."""
+    parts = [("step", finding.step), ("request", finding.request)]
+    if finding.request is None:
+        parts += [("row", finding.row), ("pool", finding.pool)]
+    known = [f"{name} {value}" for name, value in parts if value is not None]
+    return ", ".join(known) or f"event {finding.first_seq}"
+
+
+def _sentence(result: CheckResult, roots: Sequence[RootCause]) -> str:
+    if result.verdict == "findings":
+        place = place_of(roots[0].finding)
+        return f"{place[0].upper()}{place[1:]}: {roots[0].finding.message}"
+    if result.verdict == "clean":
+        rules = sum(count > 0 for count in result.checked.values())
+        return (
+            f"Nothing found in {amount(sum(result.checked.values()), 'instance')} of {amount(rules, 'rule')}"
+        )
+    reasons = _reasons(result)
+    return f"Nothing could be judged: {reasons[0] if reasons else 'no event that a rule judges was recorded'}"
+
+
+def _counts(result: CheckResult, roots: Sequence[RootCause]) -> Iterator[str]:
+    bad = [root for root in roots if root.finding.severity is not Severity.NOTE]
+    if bad:
+        steps = [root.finding.step for root in bad if root.finding.step is not None]
+        consequences = sum(len(root.consequences) for root in bad)
+        since = f", since step {min(steps)}" if steps else ""
+        follows = f", {amount(consequences, 'consequence')}" if consequences else ""
+        yield f"{amount(len(bad), 'root cause')}{follows}{since}."
+    if notes := sum(finding.severity is Severity.NOTE for finding in result.findings):
+        yield f"{amount(notes, 'note')}; notes never change the verdict."
+
+
+def _judged(result: CheckResult) -> Html | None:
+    judged, missed = sum(result.checked.values()), sum(entry.instances for entry in result.unknown)
+    rules = sum(count > 0 for count in result.checked.values())
+    if not judged + missed:
+        return None
+    share = int(1000 * result.judged_share) / 10  # rounded down: 100 % means all
+    said = f"Judged {share:g} % of {amount(judged + missed, 'instance')}, by {amount(rules, 'rule')}. "
+    if not result.unknown:
+        return joined([said, "Nothing was left unjudged."])
+    why = _reasons(result)
+    more = f"; and {amount(len(why) - MOST_UNKNOWN, 'more reason')}" if len(why) > MOST_UNKNOWN else ""
+    link = element("a", "Can't be judged", href="#unknown")
+    return joined([said, link, f": {'; '.join(why[:MOST_UNKNOWN])}{more}."])
+
+
+def _reasons(result: CheckResult) -> list[str]:
+    """Why instances can't be judged, the reason with the most instances first, with the rules it concerns."""
+    weight: Counter[str] = Counter()
+    rules: dict[str, list[str]] = {}
+    for entry in result.unknown:
+        weight[entry.why] += entry.instances
+        rules.setdefault(entry.why, []).append(entry.rule)
+    ordered = sorted(weight, key=lambda why: (-weight[why], why))
+    return [f"{_names(rules[why])} ({why})" for why in ordered]
+
+
+def _names(rules: list[str]) -> str:
+    names = sorted(set(rules))
+    return ", ".join(names) if len(names) <= MOST_UNKNOWN else f"{len(names)} rules"

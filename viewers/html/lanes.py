@@ -1,0 +1,154 @@
+"""Two lanes of slots, before and after the move, with what was due and what the engine ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from speckv_debug.model.lettering import letter
+from speckv_debug.model.verify import SlotMove, VerifyStep
+from speckv_debug.viewers.html.markup import Html, element
+from speckv_debug.viewers.html.svg import arrow, box, label, line, picture
+
+CELL, PITCH, EDGE, MOST_SLOTS = 50, 56, 4, 24
+BEFORE, AFTER, HEIGHT = 38, 148, 222
+TALL = 28
+
+
+def draw_lanes(step: VerifyStep, *, judged: bool = False) -> Html:
+    """The slots of this verify as they stood before the move and as the recorded moves leave them.
+
+    A slot that ends with the wrong row is marked as wrong if its move was recorded, or if a law about
+    moves was found broken here (`judged`); otherwise the drawing only says what was due.
+    """
+    slots, hidden = _shown_slots(step)
+    if not slots:
+        return Html()
+    x = {slot: EDGE + i * PITCH for i, slot in enumerate(slots)}
+    before = _contents(step)
+    after = before | {
+        m.engine_target: before.get(m.engine_source, "")
+        for m in step.moves
+        if m.engine_source is not None and m.engine_target is not None
+    }
+    shapes = [
+        *_arrows(step.moves, x),
+        label(EDGE, 12, "before", "lane", "start"),
+        label(EDGE, AFTER - 8, "after", "lane", "start"),
+        *_before(step, slots, x, before),
+        *_after(step, slots, x, after, judged or any(m.engine_source is not None for m in step.moves)),
+    ]
+    width = 2 * EDGE + len(slots) * PITCH - (PITCH - CELL)
+    drawn = picture(max(width, 150), HEIGHT, shapes, title=_title(step), class_="lanes")
+    return element("div", drawn, _legend(step.moves, hidden))
+
+
+def _shown_slots(step: VerifyStep) -> tuple[list[int], int]:
+    """All slots of the verify in ascending order, or the moved ones alone where there are too many."""
+    moved = {
+        s for m in step.moves for s in (m.source, m.target, m.engine_source, m.engine_target) if s is not None
+    }
+    everything = sorted(moved | set(step.out_cache_loc or ()))
+    if len(everything) <= MOST_SLOTS:
+        return everything, 0
+    first = [s for m in step.moves if not _as_due(m) or not m.in_place for s in _ends(m)]
+    rest = [s for s in everything if s not in set(first)]
+    shown = sorted(list(dict.fromkeys(first + rest))[:MOST_SLOTS])
+    return shown, len(everything) - len(shown)
+
+
+def _ends(move: SlotMove) -> list[int]:
+    ends = (move.source, move.target, move.engine_source, move.engine_target)
+    return [slot for slot in ends if slot is not None]
+
+
+def _contents(step: VerifyStep) -> dict[int, str]:
+    """Slot → short name of the verify row that was written there."""
+    written = {slot: letter(row) for row, slot in enumerate(step.out_cache_loc or ())}
+    return written or {m.source: letter(m.verify_row) for m in step.moves if m.source is not None}
+
+
+def _before(step: VerifyStep, slots: list[int], x: dict[int, int], content: dict[int, str]) -> Iterator[Html]:
+    accepted = {letter(row) for row in step.accepted}
+    for slot in slots:
+        held = content.get(slot, "")
+        yield label(x[slot] + CELL / 2, BEFORE - 6, slot, "small")
+        yield from _cell(x[slot], BEFORE, held, "accepted" if held in accepted else "rejected")
+
+
+def _after(
+    step: VerifyStep, slots: list[int], x: dict[int, int], content: dict[int, str], known: bool
+) -> Iterator[Html]:
+    due = {m.target: m for m in step.moves if m.target is not None}
+    for slot in slots:
+        held, move = content.get(slot, ""), due.get(slot)
+        wanted = letter(move.verify_row) if move else held
+        differs = held != wanted
+        kind = "rejected" if move is None or differs else "accepted"
+        yield from _cell(x[slot], AFTER, held, "wrong" if differs and known else kind)
+        if move is not None:
+            yield label(x[slot] + CELL / 2, AFTER + TALL + 14, f"p {move.position}", "small")
+        if differs:
+            words, class_ = (f"✗ due {wanted}", "wrong") if known else (f"due {wanted}", "small")
+            yield label(x[slot] + CELL / 2, AFTER + TALL + 32, words, class_)
+
+
+def _cell(x: float, y: float, held: str, kind: str) -> Iterator[Html]:
+    yield box(x, y, CELL, TALL, f"cell {kind}")
+    yield label(x + CELL / 2, y + 19, held or "·", f"letter {kind}")
+
+
+def _arrows(moves: tuple[SlotMove, ...], x: dict[int, int]) -> Iterator[Html]:
+    top, bottom = BEFORE + TALL + 3, AFTER - 3
+    for move in moves:
+        due, ran = (move.source, move.target), (move.engine_source, move.engine_target)
+        if move.in_place and (ran == due or ran == (None, None)):
+            yield from _straight(x, move.target, top, bottom)
+            continue
+        if ran != due:
+            yield from _between(x, due, top, bottom, "due")
+        yield from _between(x, ran, top, bottom, "ran" if ran == due else "wrong")
+
+
+def _straight(x: dict[int, int], slot: int | None, top: float, bottom: float) -> Iterator[Html]:
+    if slot in x:
+        middle = x[slot] + CELL / 2
+        yield line(middle, top, middle, bottom, "same")
+
+
+def _between(
+    x: dict[int, int], ends: tuple[int | None, int | None], top: float, bottom: float, kind: str
+) -> Iterator[Html]:
+    source, target = ends
+    if source in x and target in x:
+        yield arrow(x[source] + CELL / 2, top, x[target] + CELL / 2, bottom, kind)
+
+
+def _as_due(move: SlotMove) -> bool:
+    return (move.engine_source, move.engine_target) == (move.source, move.target)
+
+
+def _legend(moves: tuple[SlotMove, ...], hidden: int) -> Html:
+    """What each kind of line means, in words, for the kinds that are drawn."""
+    words = {
+        "same": ("same slot", any(m.in_place and m.engine_source in (None, m.source) for m in moves)),
+        "ran": ("moved as due", any(_as_due(m) and not m.in_place for m in moves)),
+        "due": ("due, no such move recorded", any(not _as_due(m) and not m.in_place for m in moves)),
+        "wrong": ("✗ ran, was not due", any(not _as_due(m) and m.engine_source is not None for m in moves)),
+    }
+    keys = [element("span", element("i", class_=f"key {k}"), w) for k, (w, shown) in words.items() if shown]
+    if hidden:
+        keys.append(element("span", f"{hidden} more slots are not drawn"))
+    return element("p", *keys, class_="legend")
+
+
+def _title(step: VerifyStep) -> str:
+    told = [
+        f"{letter(m.verify_row)}: {m.source} to {m.target}"
+        + (
+            ""
+            if m.engine_source is None or _as_due(m)
+            else f", engine ran {m.engine_source} to {m.engine_target}"
+        )
+        for m in step.moves
+    ]
+    return "Slots before and after the move. " + "; ".join(told)

@@ -1,0 +1,114 @@
+"""The report: one HTML file that says whether it is broken, where and since which step."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from string import Template
+from typing import TextIO
+
+from plotly.offline import get_plotlyjs
+
+from speckv_debug import __version__
+from speckv_debug.model.finding import CheckResult
+from speckv_debug.model.process import Process
+from speckv_debug.recording.reader import Recording
+from speckv_debug.viewers.html.charts import charts_section
+from speckv_debug.viewers.html.environment import environment_section, unknown_section
+from speckv_debug.viewers.html.figures import Figure
+from speckv_debug.viewers.html.findings import Law, findings_section
+from speckv_debug.viewers.html.headline import MARKS, headline
+from speckv_debug.viewers.html.markup import Html, amount, data_block, element, joined, text
+from speckv_debug.viewers.html.outline import root_causes
+from speckv_debug.viewers.html.timeline import step_range, timeline
+from speckv_debug.viewers.html.verifies import RecordedVerifies
+
+SECTIONS = (
+    ("findings", "Findings"),
+    ("figures", "Over time"),
+    ("unknown", "What was judged"),
+    ("environment", "Environment"),
+)
+
+
+def render(
+    recording: Recording, result: CheckResult, out: TextIO, *, laws: Mapping[str, Law] | None = None
+) -> None:
+    """Write the report; the same recording and result give the same characters.
+
+    Args:
+        recording: What was checked.
+        result: What the check says.
+        out: Where the page goes.
+        laws: Rule id → its words; a finding whose rule is not in it is shown without its law.
+    """
+    roots, steps = root_causes(result), step_range(recording)
+    charts, figures = charts_section(recording, roots)
+    found = findings_section(roots, laws or {}, RecordedVerifies(recording))
+    main = [
+        headline(result, roots),
+        element("p", _facts(recording, steps), class_="recording"),
+        _navigation(bool(found)),
+        timeline(steps, roots),
+        found,
+        charts,
+        unknown_section(result),
+        environment_section(recording),
+    ]
+    title = f"{MARKS[result.verdict]}: {recording.path.name} (speckv-debug report)"
+    out.write(_page(title, joined(main, "\n"), figures))
+
+
+def _page(title: str, main: Html, figures: Sequence[Figure]) -> str:
+    plotly, script = get_plotlyjs(), _asset("page.js")
+    return Template(_asset("page.html")).substitute(
+        policy=_policy(plotly, script),
+        version=__version__,
+        title=text(title),
+        style=_asset("page.css"),
+        main=main,
+        data=data_block("figures-data", [{"id": figure.id, **figure.body} for figure in figures]),
+        plotly=plotly,
+        script=script,
+    )
+
+
+def _policy(*scripts: str) -> str:
+    """Only these two scripts may run, and nothing may be loaded, whatever a recording's text says."""
+    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _asset(name: str) -> str:
+    return (files("speckv_debug.viewers.html") / name).read_text(encoding="utf-8")
+
+
+def _navigation(has_findings: bool) -> Html:
+    links = [element("a", word, href=f"#{id}") for id, word in SECTIONS if has_findings or id != "findings"]
+    return element("nav", *links, aria_label="Sections")
+
+
+def _facts(recording: Recording, steps: tuple[int, int] | None) -> str:
+    """Name, engine, algorithm, page size, ranks and size of the recording, as far as they are known."""
+    parts = [recording.path.name]
+    if recording.processes:
+        parts += _engine(recording.processes[0].info)
+    parts.append(amount(len(recording.processes), "process", "processes"))
+    if steps is not None:
+        parts.append(f"steps {steps[0]} to {steps[1]}")
+    return " · ".join(part for part in parts if part)
+
+
+def _engine(info: Process) -> list[str]:
+    settings, pool = info.settings, info.pool("full")
+    algorithm = str(settings.get("algorithm") or "")
+    if algorithm and settings.get("topk") is not None:
+        algorithm += f" topk {settings['topk']}"
+    page = f"page {pool.page_size}" if pool and pool.page_size else ""
+    return [" ".join(filter(None, (info.engine, info.engine_version))), algorithm, page]

@@ -1,0 +1,83 @@
+"""Two strips of the same length, one token apart: what KV commits and what the output gains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from speckv_debug.model.lettering import BONUS, letter
+from speckv_debug.model.verify import VerifyStep
+from speckv_debug.viewers.html.markup import Html, element
+from speckv_debug.viewers.html.svg import box, label, picture
+
+CELL, PITCH, EDGE, TALL = 50, 56, 4, 36
+KV, OUTPUT, HEIGHT = 20, 108, 180
+
+
+def draw_strips(step: VerifyStep) -> Html:
+    """KV tokens over output tokens, equal tokens one under the other, the bonus alone at the end."""
+    count = len(step.accepted)
+    if not count:
+        return Html()
+    shapes = [
+        label(EDGE, 12, "KV commits", "lane", "start"),
+        label(EDGE, OUTPUT - 8, "output gains", "lane", "start"),
+        *_kv(step),
+        *_output(step),
+    ]
+    width = 2 * EDGE + (count + 1) * PITCH - (PITCH - CELL)
+    drawn = picture(max(width, 180), HEIGHT, shapes, title=_title(step), class_="strips")
+    words = "The bonus has no KV until the next forward."
+    return element("div", drawn, element("p", element("span", words), class_="legend"))
+
+
+def _kv(step: VerifyStep) -> Iterator[Html]:
+    for k, row in enumerate(step.accepted):
+        yield from _cell(k, KV, letter(row), _at(step.kv_tokens, k), "accepted")
+        if step.seq_len is not None:
+            yield label(_middle(k), KV + TALL + 13, f"p {step.seq_len + k}", "small")
+
+
+def _output(step: VerifyStep) -> Iterator[Html]:
+    last = len(step.accepted)
+    for k in range(1, last + 1):
+        token = _at(step.output_tokens, k - 1)
+        if k == last:
+            yield from _bonus(step, k, token)
+            continue
+        differs = token is not None and token != _at(step.kv_tokens, k)
+        name = letter(step.accepted[k])
+        yield from _cell(k, OUTPUT, "?" if differs else name, token, "wrong" if differs else "accepted")
+        if differs:
+            yield label(_middle(k), OUTPUT + TALL + 14, f"✗ due {name}", "wrong")
+
+
+def _bonus(step: VerifyStep, k: int, token: int | None) -> Iterator[Html]:
+    differs = None not in (token, step.bonus_token) and token != step.bonus_token
+    yield from _cell(
+        k, OUTPUT, BONUS, step.bonus_token if token is None else token, "wrong" if differs else "bonus"
+    )
+    if differs:
+        yield label(
+            _middle(k) + CELL / 2, OUTPUT + TALL + 30, f"✗ handed on: {step.bonus_token}", "wrong", "end"
+        )
+    else:
+        yield label(_middle(k), OUTPUT + TALL + 14, "bonus", "small")
+
+
+def _cell(k: int, y: float, name: str, token: int | None, kind: str) -> Iterator[Html]:
+    yield box(EDGE + k * PITCH, y, CELL, TALL, f"cell {kind}")
+    yield label(_middle(k), y + 16, name, f"letter {kind}")
+    yield label(_middle(k), y + 30, "–" if token is None else token, "small")
+
+
+def _middle(k: int) -> float:
+    return EDGE + k * PITCH + CELL / 2
+
+
+def _at(tokens: tuple[int | None, ...], k: int) -> int | None:
+    return tokens[k] if k < len(tokens) else None
+
+
+def _title(step: VerifyStep) -> str:
+    names = [letter(row) for row in step.accepted]
+    return f"KV commits {' '.join(names)}; the output gains {' '.join([*names[1:], BONUS])}"

@@ -1,0 +1,62 @@
+"""The few shapes that the drawings are made of; colours come from the page's style by class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from speckv_debug.viewers.html.markup import Html, element
+
+
+def picture(width: float, height: float, shapes: Iterable[Html], *, title: str, class_: str) -> Html:
+    """An inline SVG that shrinks a little on narrow screens and scrolls in its own box below that."""
+    drawn = element(
+        "svg",
+        element("title", title),
+        *shapes,
+        viewBox=f"0 0 {width:g} {height:g}",
+        width=width,
+        height=height,
+        style=f"min-width:{round(width * 0.8)}px",
+        role="img",
+        class_=class_,
+    )
+    return element("div", drawn, class_="scroll", role="region", tabindex=0, aria_label=title)
+
+
+def label(x: float, y: float, content: object, class_: str = "", anchor: str = "middle") -> Html:
+    """Text on the base line `y`."""
+    return element("text", content, x=x, y=y, text_anchor=anchor, class_=class_ or None)
+
+
+def box(x: float, y: float, width: float, height: float, class_: str) -> Html:
+    """A rectangle with slightly round corners."""
+    return element("rect", x=x, y=y, width=width, height=height, rx=4, class_=class_)
+
+
+def disc(x: float, y: float, radius: float, class_: str) -> Html:
+    """A filled circle."""
+    return element("circle", cx=x, cy=y, r=radius, class_=class_)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
+    """A straight line."""
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def curve(x1: float, y1: float, x2: float, y2: float, class_: str, *, upright: bool = False) -> Html:
+    """A soft line between two points that leaves and arrives level, or upright."""
+    if upright:
+        middle = (y1 + y2) / 2
+        path = f"M{x1:g} {y1:g}C{x1:g} {middle:g} {x2:g} {middle:g} {x2:g} {y2:g}"
+    else:
+        middle = (x1 + x2) / 2
+        path = f"M{x1:g} {y1:g}C{middle:g} {y1:g} {middle:g} {y2:g} {x2:g} {y2:g}"
+    return element("path", d=path, class_=class_, fill="none")
+
+
+def arrow(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
+    """A soft upright line from the first point down to the second, with a head there."""
+    head = element(
+        "path", d=f"M{x2 - 4:g} {y2 - 7:g}L{x2 + 4:g} {y2 - 7:g}L{x2:g} {y2:g}Z", class_=f"head {class_}"
+    )
+    return element("g", curve(x1, y1, x2, y2 - 6, class_, upright=True), head)

@@ -1,0 +1,87 @@
+"""The draft tree of one verify, the accepted path through it marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from speckv_debug.model.lettering import letter
+from speckv_debug.model.verify import DraftTree, VerifyStep
+from speckv_debug.viewers.html.markup import Html, element
+from speckv_debug.viewers.html.svg import curve, disc, label, picture
+
+STEP_X, STEP_Y, RADIUS, EDGE = 66, 46, 14, 24
+MOST_ROWS = 48
+
+
+def draw_tree(step: VerifyStep) -> Html:
+    """Verify rows from left to right by depth; rows past the first 48 are left out, and said so."""
+    rows = _shown_rows(step)
+    if not rows:
+        return Html()
+    places = _places(step.tree, rows)
+    width = max(x for x, _ in places.values()) + 2 * EDGE
+    height = max(y for _, y in places.values()) + 2 * EDGE
+    shapes = [*_edges(step, places), *_nodes(step, places)]
+    drawn = picture(width, height, shapes, title=_title(step), class_="tree")
+    hidden = len(step.tree.tokens) - len(rows)
+    more = element("p", f"{hidden} more rejected rows are not drawn.", class_="aside") if hidden else Html()
+    return element("div", drawn, more)
+
+
+def _shown_rows(step: VerifyStep) -> list[int]:
+    """All rows with a known place in the tree; where there are too many, accepted rows and their siblings first."""
+    tree, accepted = step.tree, set(step.accepted)
+    everything = range(min(len(tree.tokens), len(tree.parents)))
+    nearest_first = sorted(everything, key=lambda r: (r not in accepted, tree.parents[r] not in accepted, r))
+    return sorted(nearest_first[:MOST_ROWS])
+
+
+def _places(tree: DraftTree, rows: list[int]) -> dict[int, tuple[float, float]]:
+    """Row → centre of its disc: x by depth, y by the order of leaves."""
+    shown, places, leaves = set(rows), dict[int, tuple[float, float]](), [0]
+
+    def place(row: int, depth: int) -> float:
+        places[row] = (EDGE + depth * STEP_X, 0.0)
+        below = [place(c, depth + 1) for c in tree.children(row) if c in shown and c not in places]
+        if not below:
+            below = [EDGE + leaves[0] * STEP_Y]
+            leaves[0] += 1
+        places[row] = (EDGE + depth * STEP_X, (below[0] + below[-1]) / 2)
+        return places[row][1]
+
+    for root in rows:
+        parent = tree.parents[root]
+        if root not in places and (parent < 0 or parent not in shown or parent == root):
+            place(root, 0)
+    for row in rows:
+        if row not in places:
+            place(row, 0)
+    return places
+
+
+def _edges(step: VerifyStep, places: dict[int, tuple[float, float]]) -> Iterator[Html]:
+    path = set(zip(step.accepted, step.accepted[1:], strict=False))
+    drawn = {(step.tree.parents[row], row) for row in places if step.tree.parents[row] in places}
+    for parent, row in sorted(drawn, key=lambda edge: (edge in path, edge)):
+        yield _edge(places[parent], places[row], "edge accepted" if (parent, row) in path else "edge")
+    for parent, row in sorted(path - drawn):
+        if parent in places and row in places:
+            yield _edge(places[parent], places[row], "edge broken")
+
+
+def _edge(start: tuple[float, float], end: tuple[float, float], class_: str) -> Html:
+    return curve(start[0] + RADIUS, start[1], end[0] - RADIUS, end[1], class_)
+
+
+def _nodes(step: VerifyStep, places: dict[int, tuple[float, float]]) -> Iterator[Html]:
+    accepted = set(step.accepted)
+    for row, (x, y) in sorted(places.items()):
+        kind = "accepted" if row in accepted else "rejected"
+        yield disc(x, y, RADIUS, f"node {kind}")
+        yield label(x, y + 5, letter(row), f"letter {kind}")
+        yield label(x, y + RADIUS + 11, step.tree.tokens[row], "small")
+
+
+def _title(step: VerifyStep) -> str:
+    path = " ".join(letter(row) for row in step.accepted)
+    return f"Draft tree of {len(step.tree.tokens)} verify rows; accepted path {path or 'none'}"
