@@ -124,7 +124,7 @@ class Settlements:
         moves = self._match.relocations.moves
         near = (moves.seq > seq) | ((moves.step == step) & (moves.step != NULL))
         calls = np.flatnonzero(moves.of_accept & near & (moves.seq < reader))
-        return [pair for call in calls.tolist() for pair in moves.pairs(call) if pair[0] != pair[1]]
+        return [pair for call in calls.tolist() for pair in moves.pairs(call)]
 
     def _remapped(self, index: int, seq: int, reader: int) -> dict[int, int]:
         """Position → slot that was written into the request row since: data may stay where the table follows it."""

@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
+
+settings.register_profile("unit", deadline=None)  # a shared machine's pauses are no failures
+settings.load_profile("unit")
 
 Line = dict[str, Any]
 
@@ -46,7 +50,13 @@ def verify() -> Callable[..., Line]:
     def build(**columns: Any) -> Line:
         line: Line = {"event": "accept", "step": 1, "request": "a", "row": 1, "epoch": 1, "batch_index": 0}
         line |= {"algorithm": "eagle", "layout": "tree", "sampling": "greedy", "width": 4, "block_start": 0}
-        line |= {"seq_len": 10, "new_seq_len": 13, "bonus_token": 31, "accept_len": 3, "num_correct_drafts": 2}
+        line |= {
+            "seq_len": 10,
+            "new_seq_len": 13,
+            "bonus_token": 31,
+            "accept_len": 3,
+            "num_correct_drafts": 2,
+        }
         line |= {"draft_tokens": [11, 21, 22, 23], "predict": [21, 23, 0, 31], "accept_index": [0, 1, 3]}
         line |= {"next_token": [1, 3, -1, -1], "next_sibling": [-1, 2, -1, -1]}
         line |= {"out_cache_loc": [100, 101, 102, 103], "table_slots": [100, 101, 102, 103]}

@@ -1,0 +1,271 @@
+"""MOV: moves and compactions that break the laws, and what looks like a breach and is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from speckv_debug.checks.run import check
+from speckv_debug.model.finding import CheckResult
+
+MOV = ("MOV-PAIR", "MOV-HAZARD", "MOV-MISSING", "MOV-COMPACT")
+Build = Callable[..., Any]
+DUE_SRC, DUE_TGT = [100, 101, 103], [100, 101, 102]
+
+
+def move(src: list[int], tgt: list[int], **columns: Any) -> dict[str, Any]:
+    line = {"event": "move", "step": 1, "pool": "full", "caller": "accept", "src": src, "tgt": tgt} | columns
+    return {name: value for name, value in line.items() if value is not None}
+
+
+def compact(after: list[int], tensor: str = "predict", step: int = 1) -> dict[str, Any]:
+    return {"event": "compact", "step": step, "tensor": tensor, "before": [21, 23, 0, 31], "after": after}
+
+
+COMPACT = compact([21, 23, 31, 99])
+
+
+@pytest.fixture
+def judge(record: Build) -> Build:
+    def run(*lines: dict[str, Any], only: tuple[str, ...] = MOV, **head: Any) -> CheckResult:
+        return check(record(*lines, head=head), only=only)
+
+    return run
+
+
+@pytest.fixture
+def reader(verify: Build) -> dict[str, Any]:
+    """The same request's next verify: it accepts its root only."""
+    columns = {
+        "step": 2,
+        "seq_len": 13,
+        "accept_index": [0, -1, -1],
+        "accept_len": 1,
+        "num_correct_drafts": 0,
+    }
+    slots = {"out_cache_loc": [103, 104, 105, 106], "table_slots": [103, 104, 105, 106]}
+    line: dict[str, Any] = verify(**columns, **slots, new_seq_len=14, bonus_token=21)
+    return line
+
+
+def broken(result: CheckResult) -> list[str]:
+    return [finding.rule for finding in result.findings]
+
+
+@pytest.mark.parametrize(
+    ("call", "rules"),
+    [
+        (move(DUE_TGT, DUE_SRC), ["MOV-PAIR"]),  # the arguments exchanged
+        (move([100, 101, 102], DUE_TGT), ["MOV-PAIR"]),  # source one row off
+        (move(DUE_SRC, [100, 101, 104]), ["MOV-PAIR"]),  # target one position late
+        (move([100, 101, 0], [100, 101, 0]), ["MOV-PAIR", "MOV-MISSING"]),  # one pair short
+        (move([100, 103, 0], [100, 102, 0]), ["MOV-PAIR"]),  # one pair short, of a row in place
+        (move([*DUE_SRC, 200], [*DUE_TGT, 201]), ["MOV-PAIR"]),  # a stray pair
+        (move([300, 301, 302], [400, 401, 402]), ["MOV-PAIR", "MOV-MISSING"]),
+    ],
+)
+def test_wrong_pairs(
+    judge: Build, verify: Build, reader: Any, call: dict[str, Any], rules: list[str]
+) -> None:
+    result = judge(verify(), call, COMPACT, reader, only=("MOV-PAIR", "MOV-MISSING"))
+    assert broken(result) == rules
+    assert {(finding.step, finding.request) for finding in result.findings} == {(1, "a")}
+    assert [finding.cause for finding in result.findings][1:] == [1] * (len(rules) - 1)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [move(DUE_SRC, DUE_TGT)],
+        [move([*DUE_SRC, 0, 0], [*DUE_TGT, 0, 0])],
+        [move([103], [102])],  # an engine that leaves rows in place alone
+        [move(DUE_SRC, DUE_TGT, caller=None, step=None)],
+        [move(DUE_SRC, DUE_TGT, components=["k"]), move(DUE_SRC, DUE_TGT, components=["v"])],
+        [move([7, 7], [8, 9], caller="draft_tail"), move(DUE_SRC, DUE_TGT)],
+        [move(DUE_SRC, DUE_TGT), move([1, 2], [2, 3], pool="draft")],
+    ],
+)
+def test_right_pairs(judge: Build, verify: Build, reader: Any, calls: list[dict[str, Any]]) -> None:
+    result = judge(verify(), *calls, COMPACT, reader, only=("MOV-PAIR", "MOV-MISSING"))
+    assert not result.findings
+    assert not result.unknown
+
+
+def test_targets_from_the_table_or_from_the_window(judge: Build, verify: Build, reader: Any) -> None:
+    apart = verify(table_slots=[110, 111, 112, 113])
+    for targets in ([110, 111, 112], [100, 101, 102]):
+        result = judge(apart, move(DUE_SRC, targets), COMPACT, reader, only=("MOV-PAIR",))
+        assert not result.findings
+    assert broken(judge(apart, move(DUE_SRC, [120, 121, 122]), only=("MOV-PAIR",))) == ["MOV-PAIR"]
+
+
+def test_pairs_are_packed_over_the_batch(judge: Build, verify: Build) -> None:
+    slots = {"out_cache_loc": [200, 201, 202, 203], "table_slots": [200, 201, 202, 203]}
+    second = verify(request="b", row=2, batch_index=1, block_start=4, accept_index=[4, 5, 7], **slots)
+    src, tgt = [*DUE_SRC, 200, 201, 203], [*DUE_TGT, 200, 201, 202]
+    assert not judge(second, verify(), move(src, tgt), only=("MOV-PAIR",)).findings
+    wrong = judge(verify(), second, move(src, [*tgt[:-1], 203]), only=("MOV-PAIR",))
+    assert [(finding.rule, finding.request) for finding in wrong.findings] == [("MOV-PAIR", "b")]
+    assert {202, 203} <= set(wrong.findings[0].slots or ())
+    both = judge(verify(), second, move(tgt, src), only=("MOV-PAIR",))
+    assert [finding.cause for finding in both.findings] == [None, 2]
+
+
+def test_what_a_position_holds_is_said(judge: Build, verify: Build) -> None:
+    (finding,) = judge(verify(), move(DUE_TGT, DUE_SRC), only=("MOV-PAIR",)).findings
+    assert finding.message == "the move runs backwards: position 12 holds B 22 from now on, not C 23"
+    (table,) = finding.evidence
+    assert table.rows[2] == (2, "C 23", 3, 12, 103, 102, "103 <- 102", "✗ due 102 <- 103")
+    assert table.marked == (2,)
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt", "columns", "hazard"),
+    [
+        ([41, 42], [40, 41], {}, False),  # read before it is written
+        ([41, 42], [42, 43], {}, True),
+        ([40, 40], [41, 42], {}, False),  # one source, two targets
+        ([41, 42, 0, 0], [42, 43, 0, 0], {}, True),
+        ([5, 0, 0], [0, 0, 0], {}, False),  # the dummy holds nothing
+        ([41, 41], [41, 42], {}, False),  # a pair in place overwrites nothing
+        ([41, 42], [42, 43], {"src_before": [1, 2], "tgt_after": [1, 2]}, False),  # gathered first
+        ([41, 42], [42, 43], {"src_before": [1, 2], "tgt_after": [1, 1]}, True),
+    ],
+)
+def test_order_within_a_call(
+    judge: Build, src: list[int], tgt: list[int], columns: dict[str, Any], hazard: bool
+) -> None:
+    result = judge(move(src, tgt, caller="other", **columns), only=("MOV-HAZARD",))
+    assert bool(result.findings) is hazard
+    assert result.checked["MOV-HAZARD"] == 1
+
+
+def test_a_hazard_names_its_request(judge: Build, verify: Build) -> None:
+    path = verify(
+        next_token=[2, -1, 3, -1], next_sibling=[-1] * 4, accept_index=[0, 2, 3], predict=[22, 0, 23, 31]
+    )
+    (finding,) = judge(path, move([103, 102, 100], [102, 101, 100]), only=("MOV-HAZARD",)).findings
+    assert (finding.step, finding.request, finding.slots) == (1, "a", (102, 101))
+
+
+def test_nothing_moved_before_the_next_verify(judge: Build, verify: Build, reader: Any) -> None:
+    (finding,) = judge(verify(), COMPACT, reader, only=("MOV-PAIR", "MOV-MISSING")).findings
+    assert (finding.rule, finding.step, finding.request, finding.first_seq) == ("MOV-MISSING", 1, "a", 2)
+    assert finding.slots == (103, 102)
+
+
+def test_a_move_that_comes_too_late(judge: Build, verify: Build, reader: Any) -> None:
+    assert broken(judge(verify(), COMPACT, reader, move(DUE_SRC, DUE_TGT), only=("MOV-MISSING",))) == [
+        "MOV-MISSING"
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {
+            "event": "cache",
+            "step": 1,
+            "action": "insert",
+            "request": "a",
+            "start": 0,
+            "slots": list(range(20, 33)),
+        },
+        {
+            "event": "forward",
+            "step": 2,
+            "mode": "decode",
+            "request": "a",
+            "row": 1,
+            "epoch": 1,
+            "slots": [103],
+        },
+    ],
+)
+def test_other_readers(judge: Build, verify: Build, line: dict[str, Any]) -> None:
+    assert broken(judge(verify(), COMPACT, line, only=("MOV-MISSING",))) == ["MOV-MISSING"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],  # the recording ends
+        [
+            {"event": "cache", "action": "insert", "request": "a", "start": 0, "slots": list(range(20, 30))}
+        ],  # [0, L)
+        [
+            {
+                "event": "forward",
+                "step": 2,
+                "mode": "draft",
+                "request": "a",
+                "row": 1,
+                "epoch": 1,
+                "slots": [103],
+            }
+        ],
+        [{"event": "row_free", "row": 1, "epoch": 1, "request": "a"}]
+        + [{"event": "cache", "action": "insert", "request": "a", "start": 0, "slots": list(range(20, 40))}],
+    ],
+)
+def test_nobody_reads(judge: Build, verify: Build, lines: list[dict[str, Any]]) -> None:
+    result = judge(verify(), COMPACT, *lines, only=("MOV-MISSING",))
+    assert not result.findings
+    assert [(unknown.why, unknown.instances) for unknown in result.unknown] == [
+        ("nobody reads the rows before the recording ends", 1)
+    ]
+
+
+def test_the_row_may_change_instead_of_the_data(judge: Build, verify: Build, reader: Any) -> None:
+    remap = {"event": "table_write", "step": 1, "row": 1, "epoch": 1, "start": 12, "slots": [103]}
+    assert not judge(verify(), COMPACT, remap, reader, only=("MOV-MISSING",)).findings
+
+
+def test_a_prefix_needs_no_move_and_no_compaction(judge: Build, verify: Build, reader: Any) -> None:
+    prefix = verify(accept_index=[0, 1, -1], accept_len=2, num_correct_drafts=1, bonus_token=23)
+    result = judge(prefix, reader, only=("MOV-MISSING",))
+    assert not result.findings
+    assert result.checked["MOV-MISSING"] == 2
+
+
+def test_a_table_that_is_not_whole_is_no_evidence(judge: Build, verify: Build, reader: Any) -> None:
+    result = judge(
+        verify(), COMPACT, move([7], [7], step=9), reader, only=("MOV-MISSING",), tables=["accept"]
+    )
+    assert not result.findings
+    assert [unknown.why for unknown in result.unknown] == ["move was not recorded whole"]
+
+
+def test_a_compaction_that_is_missing(judge: Build, verify: Build, reader: Any) -> None:
+    call = move(DUE_SRC, DUE_TGT)
+    (finding,) = judge(verify(), call, reader, only=("MOV-MISSING",)).findings
+    assert "predict was not compacted" in finding.message
+    partly = {"tables": ["accept", "move"]}
+    assert not judge(verify(), call, reader, only=("MOV-MISSING",), **partly).findings
+    ngram = [verify(algorithm="ngram"), call, {**reader, "algorithm": "ngram"}]
+    assert not judge(*ngram, only=("MOV-MISSING",)).findings
+
+
+@pytest.mark.parametrize(
+    ("after", "kept"),
+    [([21, 23, 31, 0], True), ([21, 23, 31, 31], True), ([21, 23, 0, 31], False), ([23, 21, 31, 0], False)],
+)
+def test_only_the_accepted_places_count(judge: Build, verify: Build, after: list[int], kept: bool) -> None:
+    result = judge(verify(), compact(after), only=("MOV-COMPACT",))
+    assert bool(result.findings) is not kept
+
+
+def test_tensors_are_told_apart(judge: Build, verify: Build) -> None:
+    tree_order = compact([21, 23, 0, 31], "hidden_states")
+    (finding,) = judge(verify(), COMPACT, tree_order, only=("MOV-COMPACT",)).findings
+    assert finding.message.startswith("hidden_states was left in tree order")
+
+
+def test_blocks_gathered_as_wide_as_the_index(judge: Build, verify: Build) -> None:
+    second = verify(request="b", row=2, batch_index=1, block_start=4, accept_index=[4, 5, 7])
+    both = {"event": "compact", "step": 1, "tensor": "predict", "before": [21, 23, 0, 31] * 2}
+    assert not judge(verify(), second, both | {"after": [21, 23, 31] * 2}, only=("MOV-COMPACT",)).findings
+    result = judge(verify(), second, both | {"after": [21, 23, 31, 21, 31, 23]}, only=("MOV-COMPACT",))
+    assert [finding.request for finding in result.findings] == ["b"]

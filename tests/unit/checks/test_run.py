@@ -1,0 +1,180 @@
+"""The runner: what is missing is unknown, what raises hurts nobody, repeats fold, consequences know their cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from speckv_debug.checks import RULES
+from speckv_debug.checks.folding import FINDINGS_A_RULE, folded, with_causes
+from speckv_debug.checks.rule import ERROR, NOTE, Details, Judgement, Place, rule
+from speckv_debug.checks.run import check, named, select
+from speckv_debug.errors import UsageError
+from speckv_debug.model.finding import CheckResult, Finding, Severity
+from speckv_debug.replay.verifies import VerifyBatch
+
+Build = Callable[..., Any]
+MOVE = {"event": "move", "step": 1, "pool": "full", "caller": "accept"}
+RIGHT = MOVE | {"src": [100, 101, 103], "tgt": [100, 101, 102]}
+SWAPPED = MOVE | {"src": [100, 101, 102], "tgt": [100, 101, 103]}
+
+
+@pytest.fixture
+def toy() -> Iterator[Callable[..., None]]:
+    """`toy(check, **options)` registers a rule TOY for the test."""
+
+    def register(function: Callable[[VerifyBatch], Judgement], **options: Any) -> None:
+        rule("TOY", **({"severity": ERROR, "needs": ("accept",), "scope": "verifies"} | options))(function)
+
+    yield register
+    RULES.pop("TOY", None)
+
+
+def unknown(result: CheckResult, rule: str) -> dict[str, int]:
+    return {each.why: each.instances for each in result.unknown if each.rule == rule}
+
+
+def test_every_instance_is_judged_or_unknown(record: Build, verify: Build) -> None:
+    result = check(record(verify(), verify(step=2, predict=None), RIGHT), only=["ACC-SHIFT"])
+    assert result.checked == {"ACC-SHIFT": 1}
+    assert unknown(result, "ACC-SHIFT") == {"no predict": 1}
+    assert result.judged_share == 0.5
+
+
+def test_a_table_that_was_not_recorded(record: Build, verify: Build) -> None:
+    result = check(record(verify(), head={"tables": ["accept"]}), only=["MOV-MISSING"])
+    assert unknown(result, "MOV-MISSING") == {"move was not recorded": 1}
+    assert result.verdict == "unknown"
+
+
+def test_a_listed_table_without_rows_is_evidence(record: Build, verify: Build) -> None:
+    prefix = verify(accept_index=[0, -1, -1], accept_len=1, num_correct_drafts=0, bonus_token=21)
+    result = check(record(prefix, head={"tables": ["accept", "move"]}), only=["MOV-MISSING"])
+    assert result.checked == {"MOV-MISSING": 1}
+    assert result.verdict == "clean"
+
+
+def test_a_hole_in_the_span_of_an_instance(record: Build, verify: Build) -> None:
+    lines = [verify(seq=0), SWAPPED | {"seq": 5}, verify(seq=6, step=2), RIGHT | {"seq": 7, "step": 2}]
+    result = check(record(*lines), only=["MOV-PAIR", "ACC-COUNT"])
+    assert unknown(result, "MOV-PAIR") == {"events 1 to 4 are missing": 1}
+    assert result.checked == {"MOV-PAIR": 1, "ACC-COUNT": 2}
+    assert not result.findings
+
+
+def test_rows_that_the_recorder_dropped(record: Build, verify: Build) -> None:
+    drop = {"event": "drop", "table": "move", "rows": 3, "why": "queue full"}
+    reader = verify(step=2, seq_len=13, out_cache_loc=[103, 104, 105, 106], table_slots=[103, 104, 105, 106])
+    result = check(record(verify(), drop, reader), only=["MOV-MISSING", "MOV-HAZARD"])
+    assert "the recorder dropped rows of move" in unknown(result, "MOV-MISSING")
+    assert unknown(result, "MOV-HAZARD") == {"the recorder dropped rows of move": 3}
+    assert not result.findings
+
+
+def test_a_recording_that_was_cut_off(record: Build, verify: Build) -> None:
+    recording = record(verify())
+    assert list(unknown(check(recording, only=["MOV-MISSING"]), "MOV-MISSING")) == [
+        "nobody reads the rows before the recording ends"
+    ]
+    recording.processes[0].clean = False
+    assert unknown(check(recording, only=["MOV-MISSING"]), "MOV-MISSING") == {
+        "the recording was cut off before it could be seen": 1
+    }
+
+
+def test_a_rule_that_raises_takes_no_other_with_it(record: Build, verify: Build, toy: Build) -> None:
+    def broken(batch: VerifyBatch) -> Judgement:
+        raise ValueError("no such thing")
+
+    toy(broken)
+    told: list[tuple[str, str]] = []
+    result = check(
+        record(verify()),
+        only=["TOY", "ACC-COUNT"],
+        on_error=lambda rule, error: told.append((rule, str(error))),
+    )
+    assert unknown(result, "TOY") == {"the rule raised ValueError: no such thing": 1}
+    assert result.checked == {"ACC-COUNT": 1, "TOY": 0}
+    assert told == [("TOY", "no such thing")]
+
+
+def test_a_finding_survives_its_explanation(record: Build, verify: Build, toy: Build) -> None:
+    def unexplained(batch: VerifyBatch) -> Judgement:
+        """Nothing is ever right."""
+        return Judgement(failed=np.arange(len(batch)), explain=lambda i: Details(message=str(1 // 0)))
+
+    toy(unexplained)
+    (finding,) = check(record(verify()), only=["TOY"]).findings
+    assert finding.message == "Broken: Nothing is ever right."
+
+
+def test_notes_leave_the_verdict_alone(record: Build, verify: Build, toy: Build) -> None:
+    toy(
+        lambda batch: Judgement(failed=np.arange(len(batch)), explain=lambda i: Details(message="")),
+        severity=NOTE,
+    )
+    result = check(record(verify()), only=["TOY"])
+    assert (len(result.findings), result.verdict) == (1, "clean")
+
+
+def test_the_same_breach_of_a_request_is_one_finding(record: Build, verify: Build) -> None:
+    wrong = [verify(step=step, request=name, bonus_token=9) for step in range(1, 6) for name in ("a", "b")]
+    result = check(record(*wrong), only=["ACC-SHIFT"])
+    assert [(f.request, f.step, f.repeats) for f in result.findings] == [("a", 1, 4), ("b", 1, 4)]
+
+
+def test_many_requests_are_counted_beyond_the_limit() -> None:
+    class Many:
+        def __len__(self) -> int:
+            return 1000
+
+        def place(self, index: int) -> Place:
+            return Place(seq=index, request=str(index))
+
+    folds = folded(Many(), np.arange(1000))
+    assert len(folds) == FINDINGS_A_RULE
+    assert sum(1 + fold.repeats for fold in folds) == 1000
+
+
+def finding(rule: str, seq: int, **columns: Any) -> Finding:
+    return Finding(rule=rule, severity=Severity.ERROR, process="p", message="", first_seq=seq, **columns)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "cause"),
+    [
+        (finding("ACC-COUNT", 3, request="a"), finding("ACC-SHIFT", 3, request="a"), 3),
+        (finding("ACC-COUNT", 3, request="a", step=1), finding("MOV-PAIR", 4, request="b", step=1), 3),
+        (finding("ACC-COUNT", 3, request="a", step=1), finding("MOV-PAIR", 9, request="b", step=2), None),
+        (finding("ACC-CHAIN", 3, request="a", step=1), finding("MOV-PAIR", 4, request="b", step=1), None),
+        (finding("LOC-UNIQ", 3, slots=(7,)), finding("LOC-ROW", 5, slots=(8, 7)), 3),
+        (finding("MOV-PAIR", 3, request="a"), finding("MOV-PAIR", 3, request="b"), 3),
+        (finding("MOV-PAIR", 3, request="a"), finding("LOC-ROW", 5, request="a"), None),
+    ],
+)
+def test_causes(first: Finding, then: Finding, cause: int | None) -> None:
+    assert [each.cause for each in with_causes([first, then])] == [None, cause]
+
+
+def test_the_nearest_cause_counts() -> None:
+    chain = [
+        finding("ACC-COUNT", 1, request="a"),
+        finding("ACC-BLOCK", 5, request="a"),
+        finding("ACC-SHIFT", 9, request="a"),
+    ]
+    assert [each.cause for each in with_causes(chain)] == [None, 1, 5]
+
+
+def test_rules_are_chosen_by_name_in_any_case() -> None:
+    assert [r.id for r in select(["mov-pair", "ACC-COUNT"], ["ACC-COUNT"])] == ["MOV-PAIR"]
+    with pytest.raises(UsageError) as error:
+        named("MOV-PIAR")
+    assert "MOV-PAIR" in error.value.remedy
+
+
+def test_two_runs_say_the_same(record: Build, verify: Build) -> None:
+    recording = record(verify(), SWAPPED, verify(step=2, bonus_token=4))
+    assert check(recording) == check(recording)
