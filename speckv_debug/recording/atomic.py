@@ -12,6 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from speckv_debug.errors import RecordingError
+from speckv_debug.model.text import printable
+
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` make a temporary file beside `path`, make it durable, then give it the name `path`."""
@@ -26,12 +29,17 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     sync(path.parent)
 
 
+def beside(path: Path, purpose: str) -> Path:
+    """A hidden name of this process's own in the same folder, short whatever the path's name."""
+    return path.with_name(f".speckv-debug.{os.getpid()}.{purpose}")
+
+
 def swap_in(temporary: Path, path: Path) -> None:
     """Give a finished file or folder its name, in the place of whatever has it."""
     if not os.path.lexists(path):
         os.rename(temporary, path)
         return
-    old = path.with_name(f".{path.name}.{os.getpid()}.old")
+    old = beside(path, "old")
     os.rename(path, old)
     os.rename(temporary, path)
     remove(old)
@@ -39,10 +47,16 @@ def swap_in(temporary: Path, path: Path) -> None:
 
 def remove(path: Path) -> None:
     """Remove a file, a link or a whole folder; one that is not there is fine."""
-    if path.is_dir() and not path.is_symlink():
+    if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def unwritable(path: Path, error: OSError) -> RecordingError:
+    """What to tell people when an output can't be written."""
+    what = f"{printable(str(path))} can't be written: {error.strerror or error}"
+    return RecordingError(what, "Choose another place with -o.")
 
 
 def sync(path: Path) -> None:

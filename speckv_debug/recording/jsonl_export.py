@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from speckv_debug.recording.atomic import float_name, jsonable, remove, swap_in
+from speckv_debug.recording.atomic import beside, float_name, jsonable, remove, swap_in, unwritable
 from speckv_debug.recording.order import EventBatch
 from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.schema import SCHEMAS, TABLES
@@ -32,14 +32,19 @@ def export_jsonl(recording: Recording, out: Path | TextIO) -> int:
 
     Returns:
         The number of events written.
+
+    Raises:
+        RecordingError: The file can't be written.
     """
     if not isinstance(out, Path):
         return _export(recording, out)
-    temporary = out.with_name(f".{os.getpid()}.{out.name}")
+    temporary = beside(out, f"export{out.suffix}")
     try:
         with text_output(temporary) as text:
             count = _export(recording, text)
         swap_in(temporary, out)
+    except OSError as error:
+        raise unwritable(out, error) from error
     finally:
         remove(temporary)
     return count

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from speckv_debug import __version__
 from speckv_debug.errors import RecordingError
 from speckv_debug.model.text import printable
-from speckv_debug.recording.atomic import remove, swap_in, write_json
+from speckv_debug.recording.atomic import beside, remove, swap_in, unwritable, write_json
 from speckv_debug.recording.import_process import ProcessImport
 from speckv_debug.recording.line_values import event_name, event_values, parse_object, unknown_columns
 from speckv_debug.recording.manifest import MANIFEST, require_version
@@ -47,12 +47,12 @@ def import_jsonl(source: Path | BinaryIO, out: Path, *, replace: bool = False) -
         replace: Whether a recording of that name may be replaced.
 
     Raises:
-        RecordingError: The source can't be read or a line is wrong; `out` is then untouched.
+        RecordingError: The source can't be read, a line is wrong or `out` can't be written; `out` is untouched.
         FileExistsError: `out` exists and `replace` is off.
     """
     if os.path.lexists(out) and not replace:
         raise FileExistsError(out)
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    temporary = beside(out, "import")
     try:
         temporary.mkdir()
         if isinstance(source, Path):
@@ -60,6 +60,8 @@ def import_jsonl(source: Path | BinaryIO, out: Path, *, replace: bool = False) -
         else:
             summary = _import_stream(source, "<stdin>", temporary)
         swap_in(temporary, out)
+    except OSError as error:
+        raise unwritable(out, error) from error
     finally:
         remove(temporary)
     return summary
@@ -77,23 +79,25 @@ def _import_file(source: Path, folder: Path) -> ImportSummary:
 
 def _import_stream(stream: BinaryIO, name: str, folder: Path) -> ImportSummary:
     importer = _Import(folder, name)
-    line = 0
     try:
-        for line, text in _lines(decompressed(stream)):
+        for line, text in _lines(stream, name):
             importer.take(line, text)
         return importer.finish()
     except Mistake as mistake:
         raise RecordingError(f"{name}:{importer.line}: {mistake.what}", mistake.remedy) from mistake
+
+
+def _lines(raw: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers, without a byte order mark."""
+    number = 0
+    try:
+        for number, line in enumerate(decompressed(raw), 1):
+            text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+            if text:
+                yield number, text
     except DAMAGE as error:
-        what = f"{name}: damaged after line {line} ({str(error) or type(error).__name__})"
+        what = f"{name}: damaged after line {number} ({str(error) or type(error).__name__})"
         raise RecordingError(what, "Copy or unpack the file again.") from error
-
-
-def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(stream, 1):
-        text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
-        if text:
-            yield number, text
 
 
 class _Import:

@@ -120,7 +120,7 @@ def _missing_end(process: ProcessRecording) -> Iterator[Problem]:
         "what it did in the last second or so before that may be lost",
         process=process.label,
         tables=tuple(process.files),
-        after_seq=int(process.order().seq[-1]) if len(process.order()) else None,
+        after_seq=process.last_seq,
     )
 
 

@@ -31,14 +31,13 @@ def part_path(folder: Path, number: int) -> Path:
 
 def write_part(path: Path, table: pa.Table) -> None:
     """Write rows as a Parquet file: zstd, dictionaries for strings, checksums, no trace of the clock."""
-    strings = [
-        name + _leaf(table.schema.field(name).type) for name in table.schema.names if _texts(table, name)
-    ]
+    leaves = dict(map(_leaf, table.schema))
     pq.write_table(
         table,
         path,
         compression="zstd",
-        use_dictionary=strings,
+        use_dictionary=[name for name, kind in leaves.items() if pa.types.is_string(kind)],
+        column_encoding={n: "DELTA_BINARY_PACKED" for n, kind in leaves.items() if pa.types.is_integer(kind)},
         write_page_checksum=True,
         row_group_size=PART_ROWS,
     )
@@ -50,13 +49,11 @@ def seal_part(path: Path, table: pa.Table) -> None:
     replace_file(path, lambda temporary: write_part(temporary, table))
 
 
-def _texts(table: pa.Table, name: str) -> bool:
-    kind = table.schema.field(name).type
-    return bool(pa.types.is_string(kind.value_type if pa.types.is_list(kind) else kind))
-
-
-def _leaf(kind: pa.DataType) -> str:
-    return ".list.element" if pa.types.is_list(kind) else ""
+def _leaf(field: pa.Field) -> tuple[str, pa.DataType]:
+    """Parquet's name and type of the values in a column."""
+    if pa.types.is_list(field.type):
+        return f"{field.name}.list.element", field.type.value_type
+    return field.name, field.type
 
 
 def scan_part(path: Path) -> Part:

@@ -42,6 +42,7 @@ class ProcessRecording:
         self.clean = clean
         self._problems = problems
         self._tables: dict[str, pa.Table] = {}
+        self._seqs: dict[str, npt.NDArray[np.int64]] = {}
 
     @cached_property
     def files(self) -> Mapping[str, TableFiles]:
@@ -55,10 +56,13 @@ class ProcessRecording:
                 files.end = end
         return kept
 
-    @cached_property
+    @property
     def seqs(self) -> Mapping[str, npt.NDArray[np.int64]]:
-        """Table → its seq column, int64[rows], ascending."""
-        return {name: seq_of(self.columns(name)) for name in self.files}
+        """Table → its seq column, int64[rows], ascending; without parts that turned out damaged meanwhile."""
+        for name in self.files:
+            if name not in self._seqs:
+                self._seqs[name] = seq_of(self.columns(name))
+        return self._seqs
 
     @property
     def present(self) -> tuple[str, ...]:
@@ -69,6 +73,7 @@ class ProcessRecording:
         """The whole table, sorted by seq, each seq once, in the schema's columns; empty if absent."""
         if name not in self._tables:
             self._tables[name] = self._files(name).read()
+            self._seqs.pop(name, None)
         return self._tables[name]
 
     def columns(self, name: str, *columns: str) -> pa.Table:
@@ -78,16 +83,21 @@ class ProcessRecording:
         return self._files(name).read(list(columns))
 
     def order(self) -> EventOrder:
-        """All events in ascending seq; reads only the seq columns."""
+        """All events in ascending seq; `index` is the row in `table(name)`, so this loads every table."""
         return self._order
 
     @cached_property
     def _order(self) -> EventOrder:
-        return merge(self.seqs)
+        return merge({name: seq_of(self.table(name)) for name in self.files})
 
     def gaps(self) -> list[tuple[int, int]]:
-        """Missing seq ranges `[a, b)` between recorded events."""
-        return holes(self.order().seq)
+        """Missing seq ranges `[a, b)` between recorded events; reads only the seq columns."""
+        return holes(merge(self.seqs).seq)
+
+    @property
+    def last_seq(self) -> int | None:
+        """The last event, None without any; reads only the seq columns."""
+        return max((int(seq[-1]) for seq in self.seqs.values() if len(seq)), default=None)
 
     def batches(self, max_events: int = 65_536) -> Iterator[EventBatch]:
         """The stream in stretches of at most `max_events`; holds about one part file a table in memory."""
@@ -107,6 +117,7 @@ class ProcessRecording:
         """Read every part once, then say what is missing or damaged."""
         for files in self.files.values():
             files.verify()
+        self._seqs.clear()
         return self.problems
 
     def _files(self, name: str) -> TableFiles:

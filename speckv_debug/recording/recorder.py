@@ -10,6 +10,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from speckv_debug.recording.writer import Entry, Writer
 __all__ = ["Limits", "Recorder"]
 
 log = logging.getLogger("speckv_debug")
-CLOSE_TIMEOUT_S = 60.0
+CLOSE_TIMEOUT_S = 30.0
 _recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
@@ -38,7 +39,7 @@ class Recorder:
         limits: When to end by itself.
         queue_rows: Events that may wait for the writer thread; beyond, they are dropped and counted.
         flush_s: How often waiting events go to the spool, seconds.
-        seal_s: How long rows stay in the spool before they become a Parquet part, seconds.
+        seal_s: How long rows stay in the spool before they become a Parquet part, seconds; a few rows longer.
 
     Raises:
         OSError: The folder can't be written.
@@ -154,11 +155,11 @@ class Recorder:
             self._queue.append(("drop", {"seq": self._seq, "t_ns": time.time_ns(), **drop}))
             self._seq += 1
 
-    def _over(self, step: int | None) -> bool:
+    def _over(self, step: Any) -> bool:
         """Count engine steps; True once the event belongs to a step that is one too many."""
-        if step is None or (self._last_step is not None and step <= self._last_step):
+        if not isinstance(step, Integral) or (self._last_step is not None and step <= self._last_step):
             return False
-        self._last_step = step
+        self._last_step = int(step)
         assert self._steps_left is not None
         self._steps_left -= 1
         if self._steps_left >= 0:

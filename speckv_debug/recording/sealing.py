@@ -15,6 +15,8 @@ from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.recording.spool import SpoolFile, spool_path
 
 PART_BYTES = 32 << 20
+FEW_ROWS, FEW_TIMES = 512, 6
+"""A table with few rows waits longer, so that an hour leaves no thousands of tiny parts."""
 UNSEALED_BYTES = 512 << 20
 
 
@@ -43,8 +45,9 @@ class TableLog:
         """Whether a part should be made now."""
         if self.sealing or not self.batches:
             return False
-        full = self.rows >= PART_ROWS or self.spool.size >= PART_BYTES
-        return full or time.monotonic() - self.since >= seal_s
+        if self.rows >= PART_ROWS or self.spool.size >= PART_BYTES:
+            return True
+        return time.monotonic() - self.since >= (seal_s if self.rows >= FEW_ROWS else FEW_TIMES * seal_s)
 
     def sealed(self) -> None:
         """The part is durable: the spool keeps only what came after."""

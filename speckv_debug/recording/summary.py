@@ -85,13 +85,13 @@ def summarize(recording: Recording) -> Summary:
 
 def _process(process: ProcessRecording) -> ProcessSummary:
     problems = process.verify()
-    seq = process.order().seq
+    rows = [seq for seq in process.seqs.values() if len(seq)]
     steps, times = _distinct(process, "step"), _span(process, "t_ns")
     accepted, simulated = _acceptance(process)
     return ProcessSummary(
         info=process.info,
         clean=process.clean,
-        tables={name: len(rows) for name, rows in process.seqs.items() if len(rows)},
+        tables={name: len(seq) for name, seq in process.seqs.items() if len(seq)},
         spooled=sum(batch.num_rows for files in process.files.values() for batch in files.spool.batches),
         steps=len(steps),
         first_step=min(steps, default=None),
@@ -99,8 +99,8 @@ def _process(process: ProcessRecording) -> ProcessSummary:
         requests=len(_distinct(process, "request")),
         first_ns=min(times, default=None),
         last_ns=max(times, default=None),
-        first_seq=int(seq[0]) if len(seq) else None,
-        last_seq=int(seq[-1]) if len(seq) else None,
+        first_seq=min((int(seq[0]) for seq in rows), default=None),
+        last_seq=process.last_seq,
         gaps=tuple(process.gaps()),
         accepted=accepted,
         simulated=simulated,

@@ -15,7 +15,7 @@ PACE_S = 0.002
 
 def run(out: Path, count: Path) -> None:
     """Emit until killed; sealing often, so that a kill also hits the moment between part and spool."""
-    recorder = Recorder(out, {"engine": "killed", "tables": list(TABLES), "from_start": True}, seal_s=0.2)
+    recorder = Recorder(out, {"engine": "killed", "tables": list(TABLES), "from_start": True}, seal_s=0.05)
     counter = os.open(count, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     events = 0
     while True:

@@ -217,3 +217,13 @@ def test_the_installed_program_says_it_too(tmp_path: Path) -> None:
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("speckv-debug: <stdin>:1: this is no JSON")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out = tmp_path / "x.jsonl", tmp_path / ("y" * 300)
+    file.write_text(f'{PROCESS}\n{{"event":"note"}}\n')
+    assert "can't be written" in refused(capsys, tmp_path, "import", str(file), "-o", str(out))
+    assert main(["import", str(file)]) == 0
+    capsys.readouterr()
+    recording = str(tmp_path / "x.speckv")
+    assert "can't be written" in refused(capsys, tmp_path, "export", recording, "-o", str(out))

@@ -167,17 +167,35 @@ def test_a_damaged_part_is_named_and_the_rest_used(write: Write, damage: str) ->
     assert process.gaps() == [(3, 4), (5, 6)]
 
 
-def test_a_flipped_bit_is_found_by_checksum(write: Write) -> None:
+def test_a_flipped_bit_never_changes_a_value(write: Write) -> None:
+    folder = write({"alloc": [list(range(1000)), list(range(1000, 1010))]}, process={"clean_shutdown": True})
+    path = folder / "alloc/00000.parquet"
+    data = path.read_bytes()
+    column = pq.read_metadata(path).row_group(0).column(1)
+    found = 0
+    for at in range(column.data_page_offset, column.data_page_offset + column.total_compressed_size):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
+        process = opened(folder)
+        steps = process.table("alloc").column("step").to_pylist()
+        damaged = [problem.tables for problem in process.problems] == [("alloc",)]
+        assert steps == list(range(1000 * damaged, 1010)), at
+        found += damaged
+    assert found > column.total_compressed_size // 2
+
+
+def test_damage_that_only_reading_shows_leaves_order_and_tables_in_step(write: Write) -> None:
     folder = write({"alloc": [list(range(1000)), list(range(1000, 1010))]}, process={"clean_shutdown": True})
     path = folder / "alloc/00000.parquet"
     data = bytearray(path.read_bytes())
-    column = pq.read_metadata(path).row_group(0).column(0)
-    data[column.data_page_offset + column.total_compressed_size // 2] ^= 4
+    column = pq.read_metadata(path).row_group(0).column(1)
+    data[column.data_page_offset + column.total_compressed_size - 1] ^= 4
     path.write_bytes(data)
     process = opened(folder)
-    assert process.problems == ()
-    assert [problem.tables for problem in process.verify()] == [("alloc",)]
-    assert process.table("alloc").num_rows == 10
+    assert process.problems == () and process.last_seq == 1009
+    assert process.order().index.tolist() == list(range(10))
+    assert process.table("alloc").num_rows == 10 and len(process.seqs["alloc"]) == 10
+    assert [problem.tables for problem in process.problems] == [("alloc",)]
+    assert [problem.tables for problem in opened(folder).verify()] == [("alloc",)]
 
 
 def test_an_interrupted_flush_ends_the_stream_at_its_first_hole(write: Write) -> None:
