@@ -53,7 +53,7 @@ def _load_llamas_only() -> None:
 def _claim_amx() -> None:
     """SGLang falls back to a backend without tree masks where AMX is missing; our attention needs none."""
     try:
-        import sglang.srt.arg_groups.overrides as overrides
+        from sglang.srt.arg_groups import overrides
     except ImportError:
         return
     overrides.cpu_has_amx_support = lambda: True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import dataclasses
 import random
 from collections.abc import Iterable
@@ -65,10 +66,8 @@ def drive(scheduler: Any, jobs: Iterable[Job], overlap: bool, most_turns: int = 
         return [_request(job) for job in arriving]
 
     type(scheduler.request_receiver).recv_requests = staticmethod(receive)
-    try:
+    with contextlib.suppress(_Done):
         scheduler.run_event_loop() if overlap else scheduler.event_loop_normal()
-    except _Done:
-        pass
     return {rid: list(req.output_ids)[:limits] for rid, (req, limits) in sorted(seen.items())}
 
 

@@ -107,6 +107,7 @@ def _server(args: argparse.Namespace) -> dict[str, Any]:
         "max_total_tokens": args.pool,
         "max_running_requests": args.requests,
         "chunked_prefill_size": 48,
+        "triton_attention_num_kv_splits": 1,
     }
     if args.overlap:
         server["disable_overlap_schedule"] = False

@@ -11,17 +11,48 @@ import importlib.util
 import sys
 import types
 from collections.abc import Iterable
+from typing import ClassVar
 
-INERT = (
-    "anthropic av blobfile datasets decord deepseek_recipe easydict gguf llguidance mistral_common modelscope "
-    "openai openai_harmony outlines pynvml smg_grpc_servicer soundfile tilelang timm tml_renderers torch_memory_saver "
-    "torchaudio torchcodec torchvision watchfiles xgrammar"
-).split()
-PROBES = (
-    "is_av_available is_datasets_available is_decord_available is_kernels_available is_mistral_common_available "
-    "is_timm_available is_torchaudio_available is_torchcodec_available is_torchvision_available "
-    "is_torchvision_v2_available"
-).split()
+INERT = [
+    "anthropic",
+    "av",
+    "blobfile",
+    "datasets",
+    "decord",
+    "deepseek_recipe",
+    "easydict",
+    "gguf",
+    "llguidance",
+    "mistral_common",
+    "modelscope",
+    "openai",
+    "openai_harmony",
+    "outlines",
+    "pynvml",
+    "smg_grpc_servicer",
+    "soundfile",
+    "tilelang",
+    "timm",
+    "tml_renderers",
+    "torch_memory_saver",
+    "torchaudio",
+    "torchcodec",
+    "torchvision",
+    "watchfiles",
+    "xgrammar",
+]
+PROBES = [
+    "is_av_available",
+    "is_datasets_available",
+    "is_decord_available",
+    "is_kernels_available",
+    "is_mistral_common_available",
+    "is_timm_available",
+    "is_torchaudio_available",
+    "is_torchcodec_available",
+    "is_torchvision_available",
+    "is_torchvision_v2_available",
+]
 
 
 class _Inert:
@@ -32,7 +63,7 @@ class _Inert:
 
 
 class _InertModule(types.ModuleType):
-    __path__: list[str] = []
+    __path__: ClassVar[list[str]] = []
     __version__ = "0.0.0"
 
     def __getattr__(self, name: str) -> object:
@@ -67,7 +98,7 @@ def install(sglang: str) -> None:
     exist. An older SGLang registers configurations that a newer transformers has already.
     """
     sys.path.insert(0, sglang)
-    import transformers.models.llama.modeling_llama
+    import transformers.models.llama.modeling_llama  # noqa: F401 (probes packages when it is imported)
     from transformers.models.auto import configuration_auto
     from transformers.utils import import_utils
 
