@@ -17,6 +17,7 @@ from speckv_debug.recording.arrays import Mask, bool_array, fixed_array, list_ar
 from speckv_debug.recording.schema import SCHEMAS
 
 Row = dict[str, Any]
+NONE = type(None)
 
 
 def to_batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch:
@@ -43,7 +44,7 @@ def misfit(table: str, row: Row) -> str | None:
 
 def to_column(values: list[Any], kind: pa.DataType) -> pa.Array:
     """One column, None as null; lists may be lists, tuples or NumPy arrays."""
-    count = sum(value is None for value in values)
+    count = list(map(type, values)).count(NONE)
     if count == len(values):
         return pa.nulls(count, kind)
     valid = np.fromiter((value is not None for value in values), bool, len(values)) if count else None
@@ -96,7 +97,7 @@ def _flat_column(values: list[Any], kind: pa.DataType, valid: Mask | None) -> pa
 
 def _checked(values: list[Any], to: type, allowed: tuple[type, ...]) -> list[Any]:
     """The values in exactly the type `to`, None as its zero."""
-    if set(map(type, values)) <= {to}:
+    if list(map(type, values)).count(to) == len(values):
         return values
     return [to() if value is None else _plain(value, to, allowed) for value in values]
 

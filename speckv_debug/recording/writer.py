@@ -22,6 +22,7 @@ from speckv_debug.recording.spool import FOLDER
 Entry = tuple[str, Row]
 CHUNK_ROWS = 8_192
 SIZE_EVERY_S = 1.0
+PLAIN = frozenset({int, str, bool, float, list, tuple, type(None)})
 COLUMN_NAMES = {table: frozenset(schema.names) for table, schema in SCHEMAS.items()}
 
 log = logging.getLogger("speckv_debug")
@@ -104,13 +105,14 @@ class Writer:
         if table not in COLUMN_NAMES:
             return "there is no such table"
         for column, value in row.items():
-            if hasattr(value, "resolve"):
+            if type(value) not in PLAIN and hasattr(value, "resolve"):
                 try:
                     row[column] = self._resolve(value)
                 except Exception as error:  # noqa: BLE001 (a lost device value is one drop)
                     return f"column {column}: {type(error).__name__}: {str(error)[:120]}"
-        for column in row.keys() - COLUMN_NAMES[table]:
-            self._say_once(f"table {table} has no column {column}; it is left out")
+        if not row.keys() <= COLUMN_NAMES[table]:
+            for column in row.keys() - COLUMN_NAMES[table]:
+                self._say_once(f"table {table} has no column {column}; it is left out")
         return None
 
     def _resolve(self, value: Any) -> Any:
