@@ -20,13 +20,13 @@ def explain_again(frees: EventFacts, i: int) -> Details:
     slots, page = slots_in(frees.ledger.events.slots[table], row, broken.pages), broken.pages[0]
     first = last_event(frees.ledger, "free", place.pool, page, place.seq)
     where = {
-        "itself": "by this free itself, which names it twice",
-        "group": f"by {_freed(frees.ledger, first)} in the same free group",
-        "again": f"by {_freed(frees.ledger, first)}",
+        "itself": "the same free, which names it twice",
+        "group": f"{_freed(frees.ledger, first)}, in the same free group",
+        "again": _freed(frees.ledger, first),
     }[broken.way]
     return Details(
-        message=f"{_what(frees.ledger, slots, broken.pages)} of pool {place.pool} is freed a second time; "
-        f"it was freed {where}",
+        message=f"{_what(frees.ledger, slots, broken.pages)} of pool {place.pool} {_be(broken.pages)} freed a second "
+        f"time, after {where}",
         expected="each page is freed once after it was granted",
         actual=f"freed again by {_freed(frees.ledger, row)}",
         slots=slots,
@@ -47,13 +47,13 @@ def explain_unsafe(reclaims: EventFacts, i: int) -> Details:
         f"positions {positions} share that page",
         "short": f"the tail is freed from position {start}, but positions {positions} are kept",
         "tail": f"the free of the tail names positions {positions}, before the boundary of the tail",
-        "tree": f"{_pages(broken.pages)} is freed while the prefix tree holds it",
-        "row": f"{_pages(broken.pages)} is freed while {_who(ledger, broken)} lives in it at positions {positions}",
+        "tree": f"{_pages(broken.pages)} {_be(broken.pages)} freed from under the prefix tree",
+        "row": f"{_pages(broken.pages)} {_be(broken.pages)} freed from under {_who(ledger, broken)}, positions {positions}",
     }[broken.way]
     return Details(
         message=message,
         expected=_due(broken, start, size),
-        actual=f"{_pages(broken.pages)} {'would go' if table == 'release' else 'goes'} back",
+        actual=f"{_pages(broken.pages)} {'would go' if table == 'release' else 'went'} back",
         slots=_slots(reclaims, i, broken),
         pages=broken.pages,
         evidence=_histories(ledger, place, broken.pages),
@@ -68,9 +68,10 @@ def explain_use(uses: EventFacts, i: int) -> Details:
     action = uses.ledger.events.slots["cache"].texts("action")[row] if table == "cache" else table
     verb = {"written": "writes to", "read": "reads", "cached": "names"}[broken.way]
     return Details(
-        message=f"{action} {verb} {_pages(broken.pages)} of pool {place.pool}, which is in the free list ({freed})",
-        expected="every page that is used has a holder",
-        actual=f"{_pages(broken.pages)} was free at event {place.seq}",
+        message=f"{action} {verb} {_pages(broken.pages)} of pool {place.pool}, which went to the free list before "
+        f"({freed})",
+        expected="every page that is used is held by its user",
+        actual=f"{_pages(broken.pages)} {_since(uses, place, page)}",
         slots=_slots(uses, i, broken),
         pages=broken.pages,
         evidence=_histories(uses.ledger, place, broken.pages),
@@ -95,7 +96,7 @@ def explain_alias(holds: EventFacts, i: int) -> Details:
         message=f"{what} of pool {place.pool} {verb} {_named(place.request)} while {_who(ledger, broken)} "
         f"holds {_pages(broken.pages)}{at}",
         expected="two running requests share a page only in a prefix of the tree",
-        actual=f"{_pages(broken.pages)} is held by {_who(ledger, broken)} and by row {place.row}, epoch {place.epoch}",
+        actual=f"{_pages(broken.pages)} {_be(broken.pages)} held by {_who(ledger, broken)} and by row {place.row}, epoch {place.epoch}",
         slots=slots,
         pages=broken.pages,
         evidence=_histories(ledger, place, broken.pages),
@@ -108,10 +109,10 @@ def explain_leak(ends: RequestEnds, i: int) -> Details:
     count = len(end.pages) * ledger.page_size
     rows = tuple(_last_seen(ledger, place, page) for page in end.pages[:64])
     left_out = f", the first 64 of {len(end.pages)} pages" if len(end.pages) > 64 else ""
-    what = "page" if len(end.pages) == 1 else "pages"
+    what, have = ("page", "has") if len(end.pages) == 1 else ("pages", "have")
     return Details(
         message=f"{_named(end.request)} ended, but {len(end.pages)} {what} that it held ({count} slots of pool "
-        f"{place.pool}) have no holder and never went back: {ranges(end.pages)}",
+        f"{place.pool}) {have} no holder and never went back: {ranges(end.pages)}",
         expected="every page is free, or held by the tree, a session, a transfer or another request",
         actual=f"{what} {ranges(end.pages, 12)}: granted, not freed since",
         pages=end.pages,
@@ -123,6 +124,16 @@ def explain_leak(ends: RequestEnds, i: int) -> Details:
             ),
         ),
     )
+
+
+def _since(uses: EventFacts, place: Place, page: int) -> str:
+    """What became of a page since it was freed."""
+    free = last_event(uses.ledger, "free", place.pool, page, place.seq)
+    granted = last_event(uses.ledger, "alloc", place.pool, page, place.seq)
+    if granted is None or free is None:
+        return "is free"
+    to, freed = event_place(uses.ledger, "alloc", granted), event_place(uses.ledger, "free", free)
+    return "is free" if to.seq < freed.seq else f"was granted to {_named(to.request)} at event {to.seq} since"
 
 
 def _last_seen(ledger: Ledger, place: Place, page: int) -> tuple[Cell, ...]:
@@ -183,7 +194,11 @@ def _pages(pages: tuple[int, ...]) -> str:
     return f"page {pages[0]}" if len(pages) == 1 else f"pages {ranges(pages)}"
 
 
+def _be(pages: tuple[int, ...]) -> str:
+    return "is" if len(pages) == 1 else "are"
+
+
 def _what(ledger: Ledger, slots: tuple[int, ...], pages: tuple[int, ...]) -> str:
     if slots and ledger.page_size == 1:
-        return f"slot {slots[0]}" if len(slots) == 1 else f"{len(slots)} slots ({ranges(slots)})"
+        return f"slot {slots[0]}" if len(set(slots)) == 1 else f"{len(set(slots))} slots ({ranges(slots)})"
     return _pages(pages)

@@ -17,7 +17,11 @@ def no_hole(stretches: Stretches) -> Judgement:
     known ones: they make what they touch unknown and are no finding.
     """
     failed = np.arange(len(stretches)) > 0
-    return verdict(failed, lambda i: _explain(stretches, i))
+    reasons = {
+        "the recorder dropped rows, which take no number": stretches.dropped,
+        "the end of the stream is missing": stretches.unfinished,
+    }
+    return verdict(failed, lambda i: _explain(stretches, i), reasons)
 
 
 def _explain(stretches: Stretches, i: int) -> Details:

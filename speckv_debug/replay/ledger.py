@@ -17,7 +17,7 @@ from speckv_debug.replay.ledger_book import FREE
 from speckv_debug.replay.ledger_events import TABLES, GetColumns, LedgerEvents
 from speckv_debug.replay.ledger_facts import JUDGED, LATE, UNSEEN, End, Facts
 from speckv_debug.replay.ledger_groups import FreeGroups
-from speckv_debug.replay.ledger_loss import forget, unproven
+from speckv_debug.replay.ledger_loss import HARMLESS, forget, unproven
 from speckv_debug.replay.ledger_tenure import Tenure
 from speckv_debug.replay.ledger_trims import Trims
 from speckv_debug.replay.ragged import NULL
@@ -74,7 +74,7 @@ class Ledger:
         self.dropped: list[tuple[int, int, int]] = []
         self.trims = Trims(self.events.rows["release"], self.events.rows["lengths"])
         self.latest_use: tuple[int, int] | None = None
-        self.seen_whole = process.info.from_start
+        self.seen_whole = process.info.from_start and not _headless(process)
         self.why = self.facts.reason(LATE)
         self.seq = -1
         self._prepare()
@@ -151,3 +151,10 @@ class Ledger:
     def running(self) -> list[Tenure]:
         """The latest tenure of each row that is alive."""
         return [tenure for tenure in self.rows.values() if tenure.alive]
+
+
+def _headless(process: ProcessRecording) -> bool:
+    """Whether rows that move pages may be missing from the very beginning, where no hole shows it."""
+    damage = ("damaged_part", "torn_spool", "damaged_column")
+    found = [p for p in process.problems if p.kind in damage and p.after_seq is None]
+    return any(set(problem.tables) - set(HARMLESS) for problem in found)

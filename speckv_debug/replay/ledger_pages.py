@@ -31,7 +31,8 @@ def alloc(ledger: Ledger, index: int) -> None:
     tenure = tenure_of(ledger, "alloc", index)
     if book is ledger.main:
         _judge_grant(ledger, index, pages, tenure)
-        _unstale(ledger, pages)
+        if tenure is not None and tenure.stale:
+            tenure.stale.difference_update(pages.tolist())
     else:
         ledger.facts.mark("alias", "alloc", index, SKIP)
     book.grant(pages, NOBODY if tenure is None else tenure.id, host=reason == "load_back")
@@ -117,9 +118,3 @@ def overlap(way: str, other: Tenure, pages: Int64s) -> Broken:
     positions = other.positions(pages)
     ends = (int(positions[0]), int(positions[-1])) if len(positions) else None
     return Broken(way=way, pages=tuple(pages.tolist()), other=other.id, positions=ends)
-
-
-def _unstale(ledger: Ledger, pages: Int64s) -> None:
-    """Pages that leave the free list are no longer in it: what still names them is a matter of two holders."""
-    for tenure in ledger.dangling:
-        tenure.stale.difference_update(pages.tolist())

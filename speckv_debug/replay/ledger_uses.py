@@ -59,10 +59,9 @@ def _known(ledger: Ledger, tenure: Tenure | None, state: npt.NDArray[np.int8]) -
 
 
 def _judge_row(ledger: Ledger, table: str, index: int, tenure: Tenure, reach: int) -> None:
-    """Entries of the row that went to the free list and were not replaced since."""
+    """Entries of the row that went to the free list since, whoever got them then, and were not replaced."""
     entries = tenure.entries if reach == NULL else tenure.entries[: max(0, reach)]
-    still = np.unique(entries[np.isin(entries, list(tenure.stale))])
-    if (freed := still[ledger.main.state[still] == FREE]).size:
+    if (freed := np.unique(entries[np.isin(entries, list(tenure.stale))])).size:
         _judge_freed(ledger, table, index, freed, "read", tenure)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place
-from speckv_debug.replay.ragged import NULL
+from speckv_debug.replay.ragged import NULL, Mask
 
 
 class Stretches:
@@ -16,12 +16,17 @@ class Stretches:
 
     Attributes:
         gaps: The holes, half-open ranges of `seq`, ascending.
+        cut_off: The stream was still growing when it was last written: its end is missing.
     """
 
     def __init__(
-        self, gaps: Sequence[tuple[int, int]], present: Sequence[str], columns: Callable[[str], Columns]
+        self,
+        gaps: Sequence[tuple[int, int]],
+        present: Sequence[str],
+        columns: Callable[[str], Columns],
+        cut_off: bool,
     ) -> None:
-        self.gaps = tuple(gaps)
+        self.gaps, self.cut_off = tuple(gaps), cut_off
         self._present, self._columns = tuple(present), columns
 
     def __len__(self) -> int:
@@ -33,6 +38,18 @@ class Stretches:
             return Place(seq=0)
         first, end = self.gaps[index - 1]
         return Place(seq=first, step=self.step_at(end, before=False))
+
+    @property
+    def dropped(self) -> Mask:
+        """Stretches in which the recorder had to leave rows out, as it says itself."""
+        starts = np.array([end for _, end in self.gaps], dtype=np.int64)
+        at = np.searchsorted(starts, self._columns("drop").ints("seq"), side="right")
+        return np.asarray(np.isin(np.arange(len(self)), at), dtype=np.bool_)
+
+    @property
+    def unfinished(self) -> Mask:
+        """The last stretch, if the end of the stream is missing."""
+        return np.asarray((np.arange(len(self)) == len(self.gaps)) & self.cut_off, dtype=np.bool_)
 
     def step_at(self, seq: int, *, before: bool) -> int | None:
         """Step of the first event at or behind `seq`, or of the last before it, that has one."""

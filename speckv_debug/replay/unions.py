@@ -18,7 +18,9 @@ class EventUnion:
         self.tables = dict(tables)
         self.rows = {name: np.flatnonzero(chosen[name]) for name in tables}
         seqs = [columns.ints("seq")[self.rows[name]] for name, columns in tables.items()]
-        order = np.argsort(np.concatenate((np.empty(0, np.int64), *seqs)), kind="stable")
+        merged = np.concatenate((np.empty(0, np.int64), *seqs))
+        order = np.argsort(merged, kind="stable")
+        self.seq: Int64s = merged[order]
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         ends = np.cumsum([len(part) for part in seqs])

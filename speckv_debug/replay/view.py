@@ -87,7 +87,7 @@ class ProcessView:
     @cached_property
     def dummy_rows(self) -> DummyRows:
         """One instance a row of a forward or verify that only pads the batch."""
-        return DummyRows(self.columns("forward"), self.verifies, self.info)
+        return DummyRows(self.columns, self.verifies, self.info)
 
     @cached_property
     def row_reaches(self) -> RowReaches:
@@ -152,7 +152,8 @@ class ProcessView:
     @cached_property
     def stretches(self) -> Stretches:
         """One instance a stretch of events without a hole."""
-        return Stretches(self.process.gaps(), self.process.present, self.columns)
+        cut_off = any(problem.kind == "missing_end" for problem in self.process.problems)
+        return Stretches(self.process.gaps(), self.process.present, self.columns, cut_off)
 
     @cached_property
     def ownership(self) -> Ownership:

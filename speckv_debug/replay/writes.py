@@ -97,9 +97,10 @@ class ForwardWrites:
 
     @property
     def _mode(self) -> Int64s:
+        """The mode; an extend, a decode and a verify of one step are one forward of the target (mixed chunks)."""
         mode = self.columns.texts("mode")
-        verify = mode.names.index("target_verify") if "target_verify" in mode.names else len(mode.names)
-        return self._both(mode.codes[self._rows].astype(np.int64), np.full(len(self._accepts), verify))
+        number = np.where(mode.equal("extend", "decode", "target_verify"), -1, mode.codes.astype(np.int64))
+        return self._both(number[self._rows], np.full(len(self._accepts), -1))
 
     @property
     def _pool(self) -> Int64s:
