@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from speckv_debug.checks.rule import RULES, Indices, Scope
@@ -51,21 +51,35 @@ def with_causes(findings: Sequence[Finding]) -> Iterator[Finding]:
 
     Findings of one rule about one event (a call for the whole batch) have one cause: the first of them.
     """
-    for place, finding in enumerate(findings):
-        causes = [o for o in findings[:place] if _may_cause(o, finding) or _same_event(o, finding)]
+    before: dict[str, list[Finding]] = {}
+    for finding in findings:
+        follows = RULES[finding.rule].follows if finding.rule in RULES else ()
+        causes = [
+            *_nearest(before, follows, finding, _related),
+            *_nearest(before, (finding.rule,), finding, _same_event),
+        ]
+        before.setdefault(finding.rule, []).append(finding)
         if causes:
-            nearest = max(causes, key=lambda other: other.first_seq)
-            finding = replace(finding, cause=nearest.first_seq)
+            finding = replace(finding, cause=max(cause.first_seq for cause in causes))
         yield finding
 
 
+def _nearest(
+    before: Mapping[str, list[Finding]],
+    rules: Iterable[str],
+    then: Finding,
+    tied: Callable[[Finding, Finding], bool],
+) -> Iterator[Finding]:
+    """The last finding of each rule that is tied to `then`."""
+    for rule in rules:
+        for first in reversed(before.get(rule, ())):
+            if first.process == then.process and tied(first, then):
+                yield first
+                break
+
+
 def _same_event(first: Finding, then: Finding) -> bool:
-    return (first.rule, first.process, first.first_seq) == (then.rule, then.process, then.first_seq)
-
-
-def _may_cause(first: Finding, then: Finding) -> bool:
-    follows = RULES[then.rule].follows if then.rule in RULES else ()
-    return first.rule in follows and first.process == then.process and _related(first, then)
+    return first.first_seq == then.first_seq
 
 
 def _related(first: Finding, then: Finding) -> bool:

@@ -193,7 +193,8 @@ def _explain_range(events: SlotEvents, i: int) -> Details:
 def pads_write_dummy(rows: DummyRows) -> Judgement:
     """Rows that pad a batch, and idle ranks, write to the pool's dummy slots only.
 
-    Exceptions: -1 is masked by the kernel; any slot of the reserved dummy page may be hit.
+    Exceptions: -1 is masked by the kernel; any slot of the reserved dummy page may be hit; before the first allocation of
+    the process (warm-up, graph capture) no slot is anybody's.
     """
     failed, bare = np.zeros(len(rows), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
     for table, chosen in rows.rows.items():
@@ -201,6 +202,7 @@ def pads_write_dummy(rows: DummyRows) -> Judgement:
         live = (slots.values >= rows.dummy(table)[slots.owners]) | (slots.values < -1)
         failed[rows.at[table]] = any_per_list(live, slots.owners, len(slots))[chosen]
         bare[rows.at[table]] = ~slots.present[chosen]
+    failed &= rows.seq >= rows.first_alloc
     return verdict(failed, lambda i: _explain_pad(rows, i), {"no slots": bare})
 
 

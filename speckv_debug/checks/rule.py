@@ -31,6 +31,7 @@ __all__ = [
     "Rule",
     "Scope",
     "rule",
+    "sort_rules",
 ]
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
@@ -114,6 +115,16 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {}
+FAMILIES = ("ACC", "LOC", "MOV", "LEN", "OWN", "ST", "TRC")
+"""The order of the catalogue, in which rules are listed and findings about one event are reported."""
+
+
+def sort_rules() -> None:
+    """Bring `RULES` into the order of the catalogue; a family keeps the order of its module."""
+    place = {family: at for at, family in enumerate(FAMILIES)}
+    ordered = sorted(RULES.items(), key=lambda item: place.get(item[0].partition("-")[0], len(place)))
+    RULES.clear()
+    RULES.update(ordered)
 
 
 def rule(

@@ -90,6 +90,11 @@ def test_slots_that_may_meet(judge: Build, lines: list[dict[str, Any]]) -> None:
     assert not judge(*lines).findings
 
 
+def test_a_prefill_chunk_and_a_decode_are_one_forward(judge: Build) -> None:
+    result = judge(forward("a", 1, [20, 21], mode="extend"), forward("b", 2, [21], mode="decode"))
+    assert broken(result) == [("LOC-UNIQ", "a"), ("LOC-UNIQ", "b")]
+
+
 def test_verifies_without_a_forward_are_judged_by_their_accepts(judge: Build, verify: Build) -> None:
     slots = {"out_cache_loc": [20, 21, 22, 23], "table_slots": [20, 21, 22, 23]}
     second = verify(request="b", row=2, batch_index=1, block_start=4, **slots)
@@ -168,3 +173,10 @@ def test_row_width(judge: Build, line: dict[str, Any], fits: bool | None) -> Non
     result = judge(line, only=("LOC-WIDTH",))
     assert len(result.findings) == (fits is False)
     assert result.checked["LOC-WIDTH"] == (fits is not None)
+
+
+def test_warm_up_writes_where_nobody_is(judge: Build) -> None:
+    pad, alloc = forward(None, 0, [40], padded=True), {"event": "alloc", "pool": "full", "slots": [41]}
+    assert not judge(pad, alloc, only=("LOC-PAD",), from_start=True).findings
+    assert judge(alloc, pad, only=("LOC-PAD",), from_start=True).findings
+    assert judge(pad, alloc, only=("LOC-PAD",), from_start=False).findings

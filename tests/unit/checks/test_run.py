@@ -175,6 +175,13 @@ def test_rules_are_chosen_by_name_in_any_case() -> None:
     assert "MOV-PAIR" in error.value.remedy
 
 
+def test_rules_stand_in_the_order_of_the_catalogue() -> None:
+    families = list(dict.fromkeys(rule.partition("-")[0] for rule in RULES))
+    assert families == [
+        family for family in ("ACC", "LOC", "MOV", "LEN", "OWN", "ST", "TRC") if family in families
+    ]
+
+
 def test_two_runs_say_the_same(record: Build, verify: Build) -> None:
     recording = record(verify(), SWAPPED, verify(step=2, bonus_token=4))
     assert check(recording) == check(recording)
