@@ -92,7 +92,7 @@ def broken_run(folder: Path, request: str = "7") -> Recording:
     events: list[Mapping[str, Any]] = []
     for step in range(800, 820):
         events += [lengths(step, request), lengths(step, "8", row=8), accept(step, request)]
-        events += [MOVE] if step == 812 else []
+        events.append(MOVE if step == 812 else DUE | {"step": step})
     return recording(folder, events)
 
 
@@ -112,7 +112,7 @@ def finding(**changes: Any) -> Finding:
         expected="42082 <- 42083",
         actual="42083 <- 42082",
         evidence=(evidence,),
-        first_seq=39,
+        first_seq=51,
     )
     return dataclasses.replace(found, **changes)
 
@@ -147,7 +147,7 @@ def verify(**changes: Any) -> VerifyStep:
     )
     step = VerifyStep(
         process=LABEL,
-        seq=38,
+        seq=50,
         step=812,
         request="7",
         row=7,

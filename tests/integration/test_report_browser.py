@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.reported import DUE, HOSTILE, MOVE, PROCESS, accept, lengths
+from tests.reported import HOSTILE, broken_run
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -49,33 +48,26 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-def speckv_debug(*words: str, cwd: Path) -> None:
-    command = [sys.executable, "-m", "speckv_debug", *words]
-    ran = subprocess.run(command, cwd=cwd, text=True, capture_output=True, check=False)
+def report(run: Path, *options: str) -> None:
+    command = [sys.executable, "-m", "speckv_debug", "report", run.name, *options]
+    ran = subprocess.run(command, cwd=run.parent, text=True, capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 
-def report(folder: Path, name: str, request: str) -> Path:
-    """A run whose move at step 812 runs backwards, reported by the installed program."""
-    events: list[object] = [{"event": "note", "level": "warn", "text": request}]
-    for step in range(800, 820):
-        events += [lengths(step, request), lengths(step, "8", row=8), accept(step, request)]
-        events.append(MOVE if step == 812 else DUE | {"step": step})
-    lines = [json.dumps(line) for line in (PROCESS, *events)]
-    (folder / f"{name}.jsonl").write_text("\n".join(lines))
-    speckv_debug("import", f"{name}.jsonl", cwd=folder)
-    speckv_debug("report", f"{name}.speckv", cwd=folder)
-    return folder / f"{name}.html"
+def reported(folder: Path, request: str) -> Path:
+    """The report of a run whose move at step 812 runs backwards, written by the installed program."""
+    report(broken_run(folder, request).path)
+    return folder / "run.html"
 
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return report(tmp_path_factory.mktemp("reports"), "broken", "chat-7")
+    return reported(tmp_path_factory.mktemp("broken"), "chat-7")
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return report(tmp_path_factory.mktemp("reports"), "hostile", HOSTILE)
+    return reported(tmp_path_factory.mktemp("hostile"), HOSTILE)
 
 
 @pytest.fixture(scope="module")
@@ -204,5 +196,5 @@ def test_a_script_that_got_into_the_page_would_not_run(
 
 
 def test_two_reports_of_one_recording_are_the_same_bytes(broken: Path) -> None:
-    speckv_debug("report", "broken.speckv", "-o", "again.html", cwd=broken.parent)
+    report(broken.with_suffix(".speckv"), "-o", "again.html")
     assert (broken.parent / "again.html").read_bytes() == broken.read_bytes()

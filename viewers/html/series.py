@@ -89,7 +89,7 @@ def lengths(process: ProcessRecording, first: Iterable[str] = ()) -> Lengths:
     columns = ["seq", "step", "pool", "request", "row", "epoch", "committed", "allocated"]
     frame = process.table("lengths").select(columns).to_pandas()
     frame = frame[frame["pool"].isna() | (frame["pool"] == "full")]
-    frame = frame.assign(who=frame["request"].where(frame["request"].notna(), _rows(frame)))
+    frame = frame.assign(who=_who(frame))
     axis = _axis(frame)
     frame["x"] = frame[axis].cummax()
     sizes = frame.groupby("who", sort=False).size()
@@ -110,8 +110,11 @@ def lengths(process: ProcessRecording, first: Iterable[str] = ()) -> Lengths:
     )
 
 
-def _rows(frame: pd.DataFrame) -> pd.Series:
-    return frame["row"].map(lambda row: "row ?" if pd.isna(row) else f"row {int(row)}").astype(object)
+def _who(frame: pd.DataFrame) -> pd.Series:
+    """The request, or its row where it has no name."""
+    nameless = frame.loc[frame["request"].isna(), "row"]
+    rows = ["row ?" if pd.isna(row) else f"row {int(row)}" for row in nameless]
+    return frame["request"].astype(object).fillna(pd.Series(rows, index=nameless.index, dtype=object))
 
 
 def _axis(frame: pd.DataFrame) -> str:

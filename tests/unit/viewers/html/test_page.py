@@ -58,7 +58,7 @@ def test_a_root_cause_is_drawn_beside_its_law_and_evidence(broken: Recording) ->
 
 def test_consequences_stand_inside_their_root_cause(broken: Recording) -> None:
     made = page(
-        broken, result(finding(), finding(rule="LEN-TOKEN", step=813, first_seq=42, cause=39, repeats=6))
+        broken, result(finding(), finding(rule="LEN-TOKEN", step=813, first_seq=54, cause=51, repeats=6))
     )
     (article,) = re.findall(r"<article[^>]*class=\"finding.*?</article>", made, re.DOTALL)
     assert "Follows from it: 1 finding" in article
@@ -66,7 +66,7 @@ def test_consequences_stand_inside_their_root_cause(broken: Recording) -> None:
 
 
 def test_a_finding_at_no_verify_shows_the_last_one_before_it(broken: Recording) -> None:
-    late = finding(rule="OWN-LEAK", step=900, first_seq=61)
+    late = finding(rule="OWN-LEAK", step=900, first_seq=80)
     assert "Drawn: the last verify before it, step 819." in page(broken, result(late))
 
 

@@ -1,0 +1,89 @@
+"""`report` writes one file beside the recording, never over something else, and its exit code says only that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.reported import DUE, MOVE, accept, broken_run, lengths, recording
+
+
+def report(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "speckv_debug", "report", *words]
+    return subprocess.run(command, cwd=cwd, text=True, capture_output=True, check=False)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return broken_run(tmp_path).path
+
+
+def test_it_is_written_beside_the_recording_and_says_what_is_next(run: Path) -> None:
+    ran = report("run.speckv", cwd=run.parent)
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert ran.stderr.splitlines() == [
+        "speckv-debug: wrote run.html",
+        "next: speckv-debug inspect run.speckv --at 812",
+    ]
+    assert sorted(path.name for path in run.parent.iterdir()) == ["run.html", "run.speckv"]
+
+
+def test_a_clean_run_is_reported_as_nothing_found(tmp_path: Path) -> None:
+    recording(tmp_path, [lengths(800), accept(800), DUE | {"step": 800}])
+    ran = report("run.speckv", cwd=tmp_path)
+    assert ran.returncode == 0
+    assert "<title>✓ nothing found: run.speckv" in (tmp_path / "run.html").read_text()
+    assert ran.stderr.rstrip().endswith("next: speckv-debug inspect run.speckv")
+
+
+def test_an_output_that_exists_is_not_touched_without_force(run: Path) -> None:
+    (run.parent / "run.html").write_text("mine")
+    ran = report("run.speckv", cwd=run.parent)
+    assert ran.returncode == 2
+    assert "run.html exists" in ran.stderr
+    assert (run.parent / "run.html").read_text() == "mine"
+    assert report("run.speckv", "-f", cwd=run.parent).returncode == 0
+    assert (run.parent / "run.html").read_text().startswith("<!doctype html>")
+
+
+def test_no_folder_ever_gives_way_to_a_report(run: Path) -> None:
+    ran = report("run.speckv", "-o", "run.speckv", "-f", cwd=run.parent)
+    assert ran.returncode == 2
+    assert (run / "manifest.json").is_file()
+
+
+@pytest.mark.parametrize("made", ["nothing", "empty", "file"])
+def test_what_is_no_recording_is_refused(tmp_path: Path, made: str) -> None:
+    if made == "empty":
+        (tmp_path / "run.speckv").mkdir()
+    elif made == "file":
+        (tmp_path / "run.speckv").write_text("{}")
+    ran = report("run.speckv", cwd=tmp_path)
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr
+    assert not (tmp_path / "run.html").exists()
+
+
+def test_without_replay_torch_is_never_imported(run: Path) -> None:
+    program = (
+        "import sys; from speckv_debug.cli import main; "
+        "code = main(['report', 'run.speckv', '--replay', 'off']); "
+        "print(code, 'torch' in sys.modules, 'textual' in sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=run.parent, text=True, capture_output=True, check=False
+    )
+    assert ran.stdout == "0 False False\n"
+
+
+def test_a_report_of_a_damaged_recording_says_what_is_missing(tmp_path: Path) -> None:
+    run = recording(tmp_path, [lengths(800), accept(800), MOVE | {"step": 800}]).path
+    (part,) = run.glob("*/move/*.parquet")
+    part.write_bytes(part.read_bytes()[:-20])
+    ran = report("run.speckv", cwd=tmp_path)
+    assert ran.returncode == 0
+    assert "move" in ran.stderr
+    assert "Missing or damaged" in (tmp_path / "run.html").read_text()
