@@ -63,7 +63,9 @@ def _parser(argv: Sequence[str] | None) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help_: str) -> None:
+def _add_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help_: str
+) -> None:
     module = importlib.import_module(f"speckv_debug.cli.{MODULES.get(name, name)}")
     parser = commands.add_parser(
         name,

@@ -77,4 +77,9 @@ def clear(path: Path) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    return (folder / "manifest.json").is_file() or not any(folder.iterdir())
+    """A recording, whole or damaged, or an empty folder; other programs have a manifest.json, too."""
+    try:
+        known = b'"format_version"' in (folder / "manifest.json").read_bytes()
+    except OSError:
+        known = False
+    return known or any(folder.glob("*/process.json")) or not any(folder.iterdir())

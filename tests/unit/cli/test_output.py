@@ -54,7 +54,10 @@ def test_force_never_replaces_what_is_no_recording(tmp_path: Path) -> None:
     (home / "letters.txt").write_text("mine")
     with pytest.raises(UsageError, match="no recording"):
         claim(home, True)
-    (home / "manifest.json").write_text("{}")
+    (home / "manifest.json").write_text('{"name": "an app of mine"}')
+    with pytest.raises(UsageError, match="no recording"):
+        claim(home, True, kind="folder")
+    (home / "manifest.json").write_text('{"format_version": 1}')
     assert claim(home, True, kind="folder") == home
     with pytest.raises(UsageError, match="a file would take its place"):
         claim(home, True, kind="file")
