@@ -16,12 +16,24 @@ class Emitter(Protocol):
         """Append one row to `table`."""
 
 
+class EventLog(list[tuple[str, dict[str, Any]]]):
+    """Events in memory, in order, where no recording is wanted."""
+
+    def emit(self, table: str, /, **columns: Any) -> None:
+        """Keep one event."""
+        self.append((table, columns))
+
+    def of(self, table: str) -> list[dict[str, Any]]:
+        """Columns of the events of one table."""
+        return [columns for name, columns in self if name == table]
+
+
 class Observer:
     """Stamps each event with the engine's step and, under overlap, with the host lane it came from."""
 
     def __init__(self, emitter: Emitter | None, *, overlap: bool) -> None:
         """Report to `emitter`, or to nobody."""
-        self._emit: Callable[..., None] | None = emitter.emit if emitter else None
+        self._emit: Callable[..., None] | None = None if emitter is None else emitter.emit
         self._lane: Lane | None = "schedule" if overlap else None
         self.step = 0
 

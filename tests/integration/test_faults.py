@@ -1,0 +1,86 @@
+"""Each planted fault is found by its rule at the step where the engine first did wrong, and does real harm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from speckv_debug.checks.run import check
+from speckv_debug.collectors.reference.demo import DemoClock, demo_config
+from speckv_debug.collectors.reference.faults.catalogue import FAULTS, Fault, fault_named
+from speckv_debug.collectors.reference.faults.shot import Shot
+from speckv_debug.collectors.reference.observe import EventLog
+from speckv_debug.collectors.reference.plain import plain_greedy, plain_kv
+from speckv_debug.collectors.reference.request import Request
+from speckv_debug.collectors.reference.run import process_of, run
+from speckv_debug.collectors.reference.workload import mixed_jobs
+from speckv_debug.model.finding import Finding, Severity
+from speckv_debug.recording.reader import Recording
+from speckv_debug.recording.recorder import Recorder
+
+SEED = 7
+TOLERANCE = 1e-9
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tensors are tiny; torch's threads would only wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def recorded(fault: Fault, out: Path) -> tuple[Shot, bool, list[Finding]]:
+    """Run with the fault: when it struck, whether tokens or KV came out wrong, what `check` finds."""
+    held = list[tuple[list[int], torch.Tensor]]()
+
+    def witness(request: Request, kv: torch.Tensor) -> None:
+        held.append((request.tokens[: request.committed], kv))
+
+    config = demo_config(SEED, fault)
+    recorder = Recorder(out, process_of(config))
+    outcome = run(config, mixed_jobs(SEED), DemoClock(recorder), fault=fault, witness=witness)
+    recorder.close()
+    model = outcome.engine.model
+    said_wrong = any(
+        request.text != plain_greedy(model, request.prompt, request.max_new_tokens, request.stop_token)
+        for request in outcome.requests.values()
+        if request.ended == "finish"
+    )
+    held_wrong = any(
+        len(tokens) != len(kv) or (kv - plain_kv(model, tokens)).abs().max() > TOLERANCE
+        for tokens, kv in held
+    )
+    assert outcome.shot is not None
+    found = [f for f in check(Recording.open(out)).findings if f.severity is not Severity.NOTE]
+    return outcome.shot, said_wrong or held_wrong, found
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_the_rule_finds_it_at_the_first_bad_step(fault: Fault, tmp_path: Path) -> None:
+    shot, corrupted, found = recorded(fault, tmp_path / "x.speckv")
+    assert shot.fired, "no occasion"
+    hits = [f for f in found if f.rule == fault.rule]
+    assert hits, f"found only {sorted({f.rule for f in found})}"
+    assert (hits[0].step, hits[0].request) == (shot.step, shot.request)
+    assert min(f.step for f in found if f.step is not None) == shot.step, (
+        "something was found before it happened"
+    )
+    assert corrupted or not fault.corrupts
+
+
+def test_the_recording_is_the_clean_one_up_to_the_fault() -> None:
+    fault = fault_named("move-direction-swapped")
+    assert fault is not None
+    clean, faulty = EventLog(), EventLog()
+    run(demo_config(SEED), mixed_jobs(SEED), clean)
+    shot = run(demo_config(SEED, fault), mixed_jobs(SEED), faulty, fault=fault).shot
+    assert shot is not None
+    differing = next(i for i, (one, other) in enumerate(zip(clean, faulty, strict=False)) if one != other)
+    table, columns = faulty[differing]
+    assert (table, columns["step"]) == ("move", shot.step)
+    assert (columns["src"], columns["tgt"]) == (clean[differing][1]["tgt"], clean[differing][1]["src"])
