@@ -193,7 +193,7 @@ def _explain_missing(scope: Settlements, i: int) -> Details:
     for k, source, target in lacking.unmoved:
         name = row_name(path[k], value_at(batch, "draft_tokens", i, path[k]))
         rows.append((k, name, path[k], None if start is None else start + k, source, target, "nothing"))
-    what = [f"{len(rows)} accepted row(s) were never moved"] if rows else []
+    what = [f"{len(rows)} accepted row{'s were' if rows[1:] else ' was'} never moved"] if rows else []
     what += [f"{tensor} was not compacted" for tensor in lacking.uncompacted]
     columns = ("k", "token", "verify row", "position", "source", "target", "engine moved")
     moves = _pairs_text([(source, target) for _, source, target in lacking.unmoved])
@@ -202,10 +202,7 @@ def _explain_missing(scope: Settlements, i: int) -> Details:
         expected=", ".join(filter(None, (moves, *(f"compaction of {t}" for t in lacking.uncompacted)))),
         actual="no such move" if rows else "no such compaction",
         slots=tuple(dict.fromkeys(slot for _, *pair in lacking.unmoved for slot in pair)) or None,
-        evidence=(
-            Evidence(title="rows left where they were", columns=columns, rows=tuple(rows)),
-            Evidence(title="next reader", columns=("seq",), rows=((lacking.reader,),)),
-        ),
+        evidence=(Evidence(title="rows left where they were", columns=columns, rows=tuple(rows)),),
     )
 
 
