@@ -47,7 +47,7 @@ class Recorder:
 
     def __init__(
         self,
-        out: Path,
+        out: str | os.PathLike[str],
         process: Mapping[str, Any],
         *,
         limits: Limits = Limits(),  # noqa: B008 (frozen)
@@ -55,6 +55,7 @@ class Recorder:
         flush_s: float = 0.25,
         seal_s: float = 5.0,
     ) -> None:
+        out = Path(out)
         create_manifest(out)
         self._pid = os.getpid()
         self._info = {"pid": self._pid, **process, "started_ns": time.time_ns(), "clean_shutdown": False}

@@ -1,6 +1,7 @@
 """What `test_kill.py` kills: records at a steady pace and counts, in a file of its own, what it recorded.
 
-Each line of the count is `time.monotonic_ns()` and how many events were emitted by then.
+Each line of the count is `time.monotonic_ns()` and how many events were emitted by then. OUT and COUNT, the
+recording and that file, are set by who runs this.
 """
 
 import os
@@ -24,3 +25,7 @@ def run(out: Path, count: Path) -> None:
             events += 1
         os.write(counter, f"{time.monotonic_ns()} {events}\n".encode())
         time.sleep(PACE_S)
+
+
+if __name__ == "__main__":
+    run(OUT, COUNT)  # type: ignore[name-defined] # noqa: F821

@@ -147,7 +147,7 @@ def test_info_says_what_is_there_and_what_is_not(tmp_path: Path, capsys: pytest.
         "did not resolve: sampler",
         "3 row(s) of alloc were dropped while recording (too slow)",
         "the end is missing",
-        "events 2 to 3 are missing",
+        "missing   tp1-pp0-dp0: 2 event(s) between recorded ones, at seq [2, 4)",
     ):
         assert says in out, says
 

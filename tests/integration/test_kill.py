@@ -1,12 +1,13 @@
 """`kill -9` at any moment: what was recorded more than 1.5 s before is read back, the loss is said."""
 
-import importlib.util
 import json
 import multiprocessing
 import os
 import random
+import runpy
 import signal
 import time
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -21,19 +22,11 @@ SHORTEST_S, LONGEST_S = 1.8, 3.0
 AT_ONCE = 6
 
 
-def victim(out: Path, count: Path) -> None:
-    """Run the program in this process until it is killed."""
-    spec = importlib.util.spec_from_file_location("killed_program", PROGRAM)
-    assert spec is not None and spec.loader is not None
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
-    program.run(out, count)
-
-
 def kill_at_random_moments(folder: Path, moments: int, seed: int) -> None:
     """Kill that many processes, a few running at a time, each at its own moment."""
     chance = random.Random(seed)
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["speckv_debug.recording.recorder"])
     for first in range(0, moments, AT_ONCE):
         names = [str(n) for n in range(first, min(first + AT_ONCE, moments))]
         running = [(name, start(context.Process, folder, name)) for name in names]
@@ -44,9 +37,10 @@ def kill_at_random_moments(folder: Path, moments: int, seed: int) -> None:
             kill(process, folder / f"{name}.killed")
 
 
-def start(make: type[BaseProcess], folder: Path, name: str) -> BaseProcess:
-    """Fork a victim that has all it needs in memory."""
-    process = make(target=victim, args=(folder / f"{name}.speckv", folder / f"{name}.count"))
+def start(make: Callable[..., BaseProcess], folder: Path, name: str) -> BaseProcess:
+    """Fork a victim from a server that has all it needs in memory."""
+    names = {"OUT": folder / f"{name}.speckv", "COUNT": folder / f"{name}.count"}
+    process = make(target=runpy.run_path, args=(str(PROGRAM), names, "__main__"))
     process.start()
     return process
 
@@ -73,7 +67,7 @@ def check_recording(folder: Path, name: str, capsys: pytest.CaptureFixture[str])
     (process,) = Recording.open(path).processes
     seq = process.order().seq
     assert len(seq) >= owed and (seq == range(len(seq))).all()
-    assert [event.step for event in process.events(last_seq=owed - 1)] == steps(owed)
+    assert [event.step for event in process.events(last_seq=owed - 1)] == list(range(owed))
     assert main(["info", str(path)]) == 0
     info = capsys.readouterr().out
     assert "the end is missing: the process was killed" in info and "may be lost" in info
@@ -81,11 +75,6 @@ def check_recording(folder: Path, name: str, capsys: pytest.CaptureFixture[str])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2 + len(seq) and json.loads(lines[-1])["seq"] == seq[-1]
     return owed
-
-
-def steps(count: int) -> list[int]:
-    """What the program wrote: the number of events before each one."""
-    return list(range(count))
 
 
 def every_command_reads(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -162,7 +162,9 @@ def _mean(acceptance: Acceptance) -> str:
 
 def _missing(process: ProcessSummary) -> Iterator[str]:
     yield from map(str, process.problems)
-    for first, stop in process.gaps[:SHOWN_GAPS]:
-        yield f"{process.info.label}: events {first} to {stop - 1} are missing between recorded ones"
-    if (more := len(process.gaps) - SHOWN_GAPS) > 0:
-        yield f"{process.info.label}: and {more} more gaps"
+    if process.gaps:
+        events = sum(stop - first for first, stop in process.gaps)
+        places = ", ".join(f"[{first}, {stop})" for first, stop in process.gaps[:SHOWN_GAPS])
+        more = len(process.gaps) - SHOWN_GAPS
+        places += f" and {more} more places" if more > 0 else ""
+        yield f"{process.info.label}: {events} event(s) between recorded ones, at seq {places}"
