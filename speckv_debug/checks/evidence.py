@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.lettering import BONUS, letter
 from speckv_debug.replay.ragged import NULL
@@ -21,7 +23,7 @@ def row_name(row: int, token: int | None) -> str:
 def draft_tree(batch: VerifyBatch, index: int, accepted: set[int]) -> Evidence:
     """The draft tree, drawn, root first; accepted rows are filled circles."""
     parents, tokens = batch.parents[index].tolist(), batch.ragged("draft_tokens")[index].tolist()
-    drawn = list(_draw(parents, 0, "", "")) if parents else []
+    drawn = list(_draw(parents)) if parents else []
     loose = [(row, "? ") for row, parent in enumerate(parents) if parent < 0 and row > 0]
     rows = tuple(
         (
@@ -34,14 +36,18 @@ def draft_tree(batch: VerifyBatch, index: int, accepted: set[int]) -> Evidence:
     return Evidence(title="draft tree", columns=("tree", "row", ""), rows=rows)
 
 
-def _draw(parents: list[int], row: int, lead: str, below: str) -> list[tuple[int, str]]:
-    """(row, lead of its line) in depth-first order."""
-    lines = [(row, lead)]
-    children = [child for child, parent in enumerate(parents) if parent == row and child != row]
-    for child in children:
-        last = child == children[-1]
-        lines += _draw(parents, child, below + ("└─" if last else "├─"), below + ("  " if last else "│ "))
-    return lines
+def _draw(parents: list[int]) -> Iterator[tuple[int, str]]:
+    """(row, lead of its line) of every row below the root, in depth-first order."""
+    children: dict[int, list[int]] = {}
+    for child, parent in enumerate(parents):
+        children.setdefault(parent, []).append(child)
+    stack = [(0, "", "")]
+    while stack:
+        row, lead, below = stack.pop()
+        yield row, lead
+        for child in reversed(children.get(row, [])):
+            last = child == children[row][-1]
+            stack.append((child, below + ("└─" if last else "├─"), below + ("  " if last else "│ ")))
 
 
 def accept_entries(batch: VerifyBatch, index: int, marked: tuple[int, ...] = ()) -> Evidence:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, spread, starts
+from speckv_debug.replay.ragged import Int64s, Mask, Ragged, spread, starts
 
 ROOT, UNLINKED = -1, -2
+WIDEST = 1 << 16
+"""No engine verifies more rows of one request; a width beyond it is taken for a damaged value."""
 
 
 def parents_of(next_token: Ragged, next_sibling: Ragged, width: Int64s, chain: Mask) -> Ragged:
@@ -17,7 +19,7 @@ def parents_of(next_token: Ragged, next_sibling: Ragged, width: Int64s, chain: M
     """
     linked = next_token.present & next_sibling.present
     linked &= (next_token.lengths == width) & (next_sibling.lengths == width)
-    known = linked | (chain & (width != NULL))
+    known = (linked | chain) & (width >= 0) & (width <= WIDEST)
     lengths = np.where(known, width, 0)
     parents = spread(lengths) - 1
     offsets = starts(lengths)

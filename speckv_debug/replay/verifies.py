@@ -10,7 +10,7 @@ from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, joined, mask, spread, starts
-from speckv_debug.replay.trees import parents_of
+from speckv_debug.replay.trees import WIDEST, parents_of
 
 
 class VerifyBatch:
@@ -106,7 +106,7 @@ class VerifyBatch:
         local = index.values - self.origin[index.owners]
         outside = (local < 0) | (local >= self.width[index.owners])
         wrong = any_per_list(outside & (index.within < n[index.owners]), index.owners, len(self))
-        return mask((whole & ~wrong) | (inside & self.lengths_only))
+        return mask((whole & ~wrong) | (inside & self.lengths_only & (n <= WIDEST)))
 
     @cached_property
     def path(self) -> Ragged:
