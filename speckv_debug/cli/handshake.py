@@ -111,7 +111,7 @@ def _installation(command: Sequence[str], environment: Mapping[str, str]) -> Ite
         return
     where = printable(python)
     if not facts["sglang"]:
-        yield f"sglang is not installed in {where}, the target's Python."
+        yield f"sglang is not among the packages of {where}, the target's Python."
     elif _release(facts["sglang"]) < OLDEST:
         yield (
             f"SGLang {printable(facts['sglang'])} in {where} loads no plugins: "

@@ -100,7 +100,7 @@ def test_the_python_of_anything_else_is_unknown(tmp_path: Path, first_line: str)
 
 def test_a_python_without_sglang_is_named(bare_python: str) -> None:
     assert reasons([bare_python], ENVIRONMENT, 0) == [
-        f"sglang is not installed in {bare_python}, the target's Python."
+        f"sglang is not among the packages of {bare_python}, the target's Python."
     ]
 
 
