@@ -10,6 +10,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Mapping
+from multiprocessing.util import Finalize
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,7 @@ class Recorder:
         self._writer.say = self._remark
         _recorders.add(self)
         atexit.register(self.close)
+        self._at_exit = Finalize(None, self.close, exitpriority=0)  # a multiprocessing child skips atexit
         self._writer.start()
 
     @property
@@ -131,6 +133,7 @@ class Recorder:
             return
         self._end(None)
         atexit.unregister(self.close)
+        self._at_exit.cancel()
         if threading.current_thread() is not self._writer.thread:
             self._writer.thread.join(CLOSE_TIMEOUT_S)
 

@@ -227,3 +227,13 @@ def test_an_output_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest
     capsys.readouterr()
     recording = str(tmp_path / "x.speckv")
     assert "can't be written" in refused(capsys, tmp_path, "export", recording, "-o", str(out))
+
+
+def test_many_problems_are_counted_not_hidden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.jsonl").write_text(f'{PROCESS}\n{{"event":"alloc"}}\n')
+    import_jsonl(tmp_path / "x.jsonl", tmp_path / "x.speckv")
+    for number in range(1, 31):
+        (tmp_path / f"x.speckv/tp0-pp0-dp0/alloc/{number:05}.parquet").write_text("rubbish")
+    assert main(["export", str(tmp_path / "x.speckv")]) == 0
+    err = capsys.readouterr().err
+    assert err.count("damaged") == 20 and "and 10 more" in err

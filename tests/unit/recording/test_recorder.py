@@ -1,7 +1,9 @@
 """The recorder: what is emitted is what is read, losses are said, the engine never feels it."""
 
 import json
+import multiprocessing
 import os
+import runpy
 import subprocess
 import sys
 import threading
@@ -273,6 +275,22 @@ raise SystemExit(5)
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 5
     (process,) = Recording.open(out).processes
     assert process.clean and process.table("note").column("text").to_pylist() == ["bye"]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_child_of_multiprocessing_ends_in_order(tmp_path: Path, method: str) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from speckv_debug.recording.recorder import Recorder\nRecorder(OUT, {}).note('from a child')\n"
+    )
+    child = multiprocessing.get_context(method).Process(  # type: ignore[attr-defined]
+        target=runpy.run_path, args=(str(program), {"OUT": tmp_path / "r.speckv"})
+    )
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    (process,) = Recording.open(tmp_path / "r.speckv").processes
+    assert process.clean and process.table("note").num_rows == 1
 
 
 def test_a_disk_that_fails_ends_the_recording_and_nothing_else(recorder: Recorder) -> None:
