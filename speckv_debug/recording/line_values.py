@@ -112,7 +112,7 @@ def _check_widths(row: Mapping[str, Any]) -> None:
     if width is None:
         return
     wrong = [name for name in PER_ROW if name in row and len(row[name]) != width]
-    wrong += ["table_slots"] if len(row.get("table_slots", ())) > width else []
+    wrong += ["table_slots"] if "table_slots" in row and len(row["table_slots"]) > width else []
     if wrong:
         raise Mistake(
             f'"{wrong[0]}" has {len(row[wrong[0]])} items, "width" is {width}',

@@ -57,9 +57,7 @@ def test_paths(batch: Build, columns: dict[str, Any], path: tuple[int, ...] | No
 
 
 def test_the_width_comes_from_the_lists_where_it_is_absent(batch: Build) -> None:
-    found = batch(
-        {"width": None}, {"width": None, "draft_tokens": None, "out_cache_loc": [1, 2]}, {"width": 3}
-    )
+    found = batch({"width": None}, BARE | {"width": None, "out_cache_loc": [1, 2]}, BARE | {"width": 3})
     assert found.width.tolist() == [4, 2, 3]
 
 
