@@ -14,6 +14,7 @@ from speckv_debug.checks.rule import ERROR, NOTE, Details, Judgement, Place, rul
 from speckv_debug.checks.run import check, named, select
 from speckv_debug.errors import UsageError
 from speckv_debug.model.finding import CheckResult, Finding, Severity
+from speckv_debug.recording.reader import Recording
 from speckv_debug.replay.verifies import VerifyBatch
 
 Build = Callable[..., Any]
@@ -185,3 +186,13 @@ def test_rules_stand_in_the_order_of_the_catalogue() -> None:
 def test_two_runs_say_the_same(record: Build, verify: Build) -> None:
     recording = record(verify(), SWAPPED, verify(step=2, bonus_token=4))
     assert check(recording) == check(recording)
+
+
+def test_a_damaged_file_hides_what_it_held(record: Build, verify: Build) -> None:
+    path = record(verify(), RIGHT, verify(step=2, seq_len=13)).path
+    (part,) = path.glob("*/move/*.parquet")
+    part.write_bytes(part.read_bytes()[:-20])
+    result = check(Recording.open(path), only=["ACC-COUNT", "MOV-MISSING"])
+    assert result.checked == {"ACC-COUNT": 2, "MOV-MISSING": 0}
+    assert any(why.startswith("a damaged file of move") for why in unknown(result, "MOV-MISSING"))
+    assert not result.findings
