@@ -177,3 +177,12 @@ def test_simulation_in_the_settings_counts_where_the_event_is_silent(
     (process,) = json.loads(capsys.readouterr().out)["processes"]
     assert process["acceptance"] == {"verifies": 1, "mean_accept_len": 3.0}
     assert process["simulated_acceptance"]["verifies"] == 2
+
+
+def test_a_program_opens_a_recording(tmp_path: Path) -> None:
+    import speckv_debug
+
+    (tmp_path / "x.jsonl").write_text(INFO)
+    assert main(["import", str(tmp_path / "x.jsonl")]) == 0
+    (process,) = speckv_debug.open_recording(str(tmp_path / "x.speckv")).processes  # type: ignore[operator]
+    assert process.info.engine == "sglang" and process.present == ("accept", "drop")
