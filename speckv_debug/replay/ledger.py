@@ -13,7 +13,7 @@ import numpy as np
 
 from speckv_debug.replay import ledger_cache, ledger_lengths, ledger_pages, ledger_rows, ledger_uses
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ledger_book import FREE
+from speckv_debug.replay.ledger_book import FREE, UNKNOWN
 from speckv_debug.replay.ledger_events import TABLES, GetColumns, LedgerEvents
 from speckv_debug.replay.ledger_facts import JUDGED, LATE, UNSEEN, End, Facts
 from speckv_debug.replay.ledger_groups import FreeGroups
@@ -93,8 +93,9 @@ class Ledger:
             for table in tables:
                 self.facts.prepare(law, table, len(self.events.table(table)))
         if self.seen_whole:
-            for book in self.books:
-                book.forget(FREE)
+            self.main.forget(FREE)
+            space = self.namespaces.all[self.namespaces.main]
+            self.main.state[: -(-space.reserved // space.page_size)] = UNKNOWN  # the dummy page is never granted
 
     def _run(self, until_seq: int | None) -> None:
         handlers = [HANDLERS[name] for name in TABLES]
@@ -116,7 +117,7 @@ class Ledger:
         self.why, self.seen_whole = self.facts.reason(why), False
         for book in self.books:
             book.forget()
-        for tenure in self.tenures:
+        for tenure in self.rows.values():
             tenure.forget()
         self.groups.lose(self.facts, self.why)
         self.restored.clear()
@@ -124,6 +125,12 @@ class Ledger:
         for end in self.unsettled:
             end.code = self.why if end.code == UNSEEN else end.code
         self.unsettled.clear()
+
+    def need_slots(self, table: str, index: int) -> None:
+        """An event of the main pool that doesn't say which slots: any page may have changed hands."""
+        rows = self.events.slots[table]
+        if not rows.told(index) and rows.namespace[index] == self.namespaces.main:
+            self.lose(f"an event of {table} names no slots")
 
     def note_end(self, tenure: Tenure, table: str, index: int) -> None:
         """A request's hold ends with this event; it is judged when things have settled."""

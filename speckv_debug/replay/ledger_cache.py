@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
 
 USES = ("insert", "match", "session_save", "session_restore")
+HOLDING = ("insert", "evict", "session_save", "session_restore")
 
 
 def cache(ledger: Ledger, index: int) -> None:
@@ -28,6 +29,8 @@ def cache(ledger: Ledger, index: int) -> None:
         ledger.facts.mark("dangling", "cache", index, SKIP)
     else:
         _judge_use(ledger, index, pages)
+    if followed and action in HOLDING:
+        ledger.need_slots("cache", index)
     if followed and action in ACTIONS:
         ACTIONS[action](ledger, index, pages)
 

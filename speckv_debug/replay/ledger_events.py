@@ -61,6 +61,10 @@ class SlotRows(Rows):
         self._slots = lists.slots.offsets.tolist()
         self._runs = lists.runs.offsets.tolist()
 
+    def told(self, index: int) -> bool:
+        """Whether the event has a list of slots at all."""
+        return bool(self.lists.slots.present[index])
+
     def count(self, index: int) -> int:
         """How many slots the event names."""
         return int(self._slots[index + 1] - self._slots[index])
@@ -113,7 +117,9 @@ class LedgerEvents:
             runs = rows.lists.runs
             owner = np.array(rows.namespace, dtype=np.int64)[runs.owners]
             np.maximum.at(top, owner, runs.values + 1)
-        return [PageBook(int(n), space.paged) for n, space in zip(top, self.namespaces.all, strict=True)]
+        granted = {self.namespaces.main, *self.slots["alloc"].namespace}
+        spaces = enumerate(zip(top, self.namespaces.all, strict=True))
+        return [PageBook(int(n), space.paged and i in granted) for i, (n, space) in spaces]
 
     def _with_slots(self, columns: Columns) -> SlotRows:
         namespace = self.namespaces.indices(columns.texts("pool"))

@@ -63,7 +63,7 @@ def release(ledger: Ledger, index: int) -> None:
 def pool_stat(ledger: Ledger, index: int) -> None:
     """A quiet point: what ended before it has settled."""
     pool = ledger.events.rows["pool_stat"].texts("pool")[index]
-    if pool in (None, ledger.namespaces.main_name) and not ledger.groups:
+    if pool in (None, ledger.namespaces.main_name):
         settle(ledger, ledger.unsettled)
         ledger.unsettled.clear()
 
@@ -73,7 +73,7 @@ def finish(ledger: Ledger) -> None:
     use = ledger.latest_use
     for end in ledger.unsettled:
         later = use is not None and end.step is not None and use[0] > end.seq and use[1] > end.step
-        if later and not ledger.groups and end.code == UNSEEN:
+        if later and end.code == UNSEEN:
             settle(ledger, [end])
         elif end.code == UNSEEN:
             end.code = ledger.facts.reason(NO_QUIET)
@@ -97,8 +97,7 @@ def settle(ledger: Ledger, ends: list[End]) -> None:
 
 def settle_saved(ledger: Ledger, tenure: Tenure) -> None:
     """A session is restored: what its last turn left behind has settled, its frees came with the save."""
-    if not ledger.groups:
-        settle(ledger, [end for end in ledger.unsettled if end.tenure == tenure.id])
+    settle(ledger, [end for end in ledger.unsettled if end.tenure == tenure.id])
 
 
 def _page_size(ledger: Ledger, index: int) -> int:

@@ -16,13 +16,15 @@ from speckv_debug.replay.ragged import NULL, Int64s
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
 
-UNPAGED = "the page size of the pool is unknown"
+UNPAGED = "the pages of the pool can't be followed: no page size, no grants, or counted by references"
 
 
 def alloc(ledger: Ledger, index: int) -> None:
     """Pages leave the free list; the request that they go to holds them."""
     rows = ledger.events.slots["alloc"]
     if rows.ints("granted")[index] == 0 or not rows.count(index):
+        if rows.ints("granted")[index] != 0:
+            ledger.need_slots("alloc", index)
         return ledger.facts.mark("alias", "alloc", index, SKIP)
     book, pages, reason = ledger.books[rows.namespace[index]], rows.pages(index), rows.texts("reason")[index]
     if reason == "rollback":  # undone without a free
@@ -44,6 +46,7 @@ def free(ledger: Ledger, index: int) -> None:
     """Pages go back, at once or at the end of their group."""
     rows = ledger.events.slots["free"]
     if not rows.count(index):
+        ledger.need_slots("free", index)
         ledger.facts.mark("double", "free", index, SKIP)
         return ledger.facts.mark("unsafe", "free", index, SKIP)
     group = ledger.groups.of(rows.ints("group")[index])

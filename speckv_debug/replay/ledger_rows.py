@@ -55,6 +55,8 @@ def table_write(ledger: Ledger, index: int) -> None:
     start, count = rows.ints("start")[index], rows.count(index)
     followed = 0 <= start <= WIDEST - count and rows.namespace[index] == ledger.namespaces.main
     tenure = tenure_of(ledger, "table_write", index) if followed else None
+    if tenure is not None and not rows.told(index):
+        tenure.complete = False
     if tenure is None or not count:
         return ledger.facts.mark("alias", "table_write", index, SKIP)
     pages = rows.pages(index)
@@ -155,7 +157,10 @@ def _judge_shared(ledger: Ledger, index: int, tenure: Tenure, start: int) -> Non
     slots, pages = rows.slots(index), rows.slot_pages(index)
     at = start + np.arange(len(slots)) - slots % ledger.page_size
     wrong = (pages >= 0) & (book.tree[pages] > 0) & (book.tree_at[pages] >= 0) & (book.tree_at[pages] != at)
-    if wrong.any() and (other := others_in(ledger, np.unique(pages[wrong]), tenure)) is not None:
+    if not wrong.any() or (other := others_in(ledger, np.unique(pages[wrong]), tenure)) is None:
+        return
+    theirs = other.positions(pages[wrong]) - other.slots[other.positions(pages[wrong])] % ledger.page_size
+    if not np.isin(at[wrong], theirs).any():
         _fail(ledger, index, other, np.unique(pages[wrong]))
 
 

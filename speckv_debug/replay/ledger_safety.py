@@ -51,8 +51,9 @@ def _judge_rows(ledger: Ledger, index: int, hot: Int64s, freer: Tenure | None, r
         if not len(positions):
             continue
         if tenure is freer and reason in LEAVES_ROW:
-            tenure.drop(ledger.main, hot)
-            continue
+            tenure.drop(ledger.main, ledger.events.slots["free"].slots(index))
+            if not len(positions := tenure.positions(hot)):
+                continue
         tenure.stale.update(tenure.pages[positions].tolist())
         ledger.dangling.add(tenure)
         live = positions[positions < tenure.trim_to] if tenure is freer else positions

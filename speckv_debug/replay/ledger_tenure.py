@@ -66,9 +66,9 @@ class Tenure:
         self.slots[length : self.extent] = self.pages[length : self.extent] = -1
         self.extent = length
 
-    def drop(self, book: PageBook, pages: Int64s) -> None:
-        """Entries in these pages are stale from now on."""
-        gone = np.flatnonzero(np.isin(self.entries, pages))
+    def drop(self, book: PageBook, slots: Int64s) -> None:
+        """Entries that name these slots are stale from now on."""
+        gone = np.flatnonzero(np.isin(self.slots[: self.extent], slots))
         if self.alive:
             book.ref(self.pages[gone], -1)
         self.slots[gone] = self.pages[gone] = -1

@@ -171,7 +171,7 @@ class LateCommits(Picked):
         newer = np.append(release.ints("seq"), -1)[by_release] > np.append(lengths.ints("seq"), -1)[by_length]
         of_release = np.append(release.ints("committed"), NULL)[by_release]
         of_length = np.append(lengths.ints("committed"), NULL)[by_length]
-        return np.where(newer & (of_release != NULL), of_release, of_length)
+        return np.where(newer, of_release, of_length)
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:

@@ -15,13 +15,15 @@ from speckv_debug.replay.columns import Texts
 from speckv_debug.replay.ragged import Int64s, Ragged, starts
 
 FULL = "full"
+FOLLOWED = ("full", "swa", "draft", "indexer", "mamba")
+"""Kinds of pools whose slots are granted and freed one by one or page by page; the others count references."""
 SLOT_LIMIT = 1 << 24
 """Largest slot id followed where a recording does not say how large its pool is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """The ids of one allocator; `page_size` is 1 where unknown (`paged` is False then)."""
+    """The ids of one allocator; where its pages can't be followed, `page_size` is 1 and `paged` False."""
 
     name: str
     kind: str
@@ -95,14 +97,15 @@ class Namespaces:
 
 def _namespace(name: str, pool: Pool | None) -> Namespace:
     size = pool.page_size if pool is not None else None
-    page_size = size if size is not None and size > 0 else 1
+    paged = size is not None and size > 0 and pool is not None and pool.kind in FOLLOWED
+    page_size = size if size is not None and paged else 1
     reserved = pool.reserved_slots if pool is not None else None
     bound = pool.id_bound if pool is not None else None
     return Namespace(
         name=name,
         kind=pool.kind if pool is not None else FULL,
         page_size=page_size,
-        paged=page_size == size,
+        paged=paged,
         reserved=max(0, page_size if reserved is None else reserved),
         bound=SLOT_LIMIT if bound is None else bound,
     )

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ledger_facts import FAIL, JUDGED, PASS, SKIP, Broken, End
+from speckv_debug.replay.ledger_pages import UNPAGED
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import Int64s
 
@@ -135,6 +136,8 @@ def event_place(ledger: Ledger, table: str, row: int) -> Place:
 def _unlisted(ledger: Ledger, law: str) -> int | None:
     """The code of the table that was not recorded whole, if the law needs one."""
     info = ledger.info
+    if law != "double" and not ledger.main.paged:
+        return ledger.facts.reason(UNPAGED)
     missing = [name for name in NEEDS[law] if not info.records(name)]
     if law != "double" and law != "dangling" and not any(info.records(name) for name in ENDS):
         missing.append("release")

@@ -1,0 +1,367 @@
+"""LEN: what breaks the laws of lengths, and what only looks so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from speckv_debug.model.finding import Finding
+from tests.ledgers import Run, rules_of
+
+LEN = ("LEN-SEQ", "LEN-ORDER", "LEN-COMMIT", "LEN-STALE", "LEN-ALLOC")
+
+
+class Lengths(Run):
+    """A run of one request that only its lengths are told of."""
+
+    def told(
+        self, committed: int, allocated: int, cause: str, *, row: int = 1, epoch: int = 1, **columns: Any
+    ) -> None:
+        who = self.who(row, None, epoch)
+        self.add("lengths", **who, committed=committed, allocated=allocated, cause=cause, **columns)
+
+    def verify(self, seq_len: int, accept_len: int, *, row: int = 1, epoch: int = 1, **columns: Any) -> None:
+        line = {"algorithm": "eagle", "seq_len": seq_len, "accept_len": accept_len} | columns
+        line.setdefault("new_seq_len", seq_len + accept_len)
+        self.add("accept", **self.who(row, None, epoch), **line)
+
+    def reserve(self, committed: int, allocated: int, reserve: int, grown: int, **columns: Any) -> None:
+        line = {"page_size": self.page_size, "new_allocated": grown} | columns
+        self.add(
+            "reserve",
+            **self.who(1, None, 1),
+            committed=committed,
+            allocated=allocated,
+            reserve=reserve,
+            **line,
+        )
+
+
+def found(run: Run, rule: str) -> list[Finding]:
+    result = run.check(*LEN)
+    assert rules_of(result) <= {rule}, result.findings
+    return list(result.findings)
+
+
+# ---- LEN-SEQ --------------------------------------------------------------------------------------
+
+
+def two_verifies(second: int, **first: Any) -> Lengths:
+    run = Lengths()
+    run.step = 2
+    run.verify(10, 3, **first)
+    run.step = 3
+    run.verify(second, 1)
+    return run
+
+
+def test_the_next_verify_starts_where_the_one_before_ended() -> None:
+    assert not found(two_verifies(13), "LEN-SEQ")
+
+
+@pytest.mark.parametrize("second", [12, 14])
+def test_the_next_verify_starts_elsewhere(second: int) -> None:
+    (finding,) = found(two_verifies(second), "LEN-SEQ")
+    assert (finding.step, finding.request, finding.expected, finding.actual) == (
+        3,
+        "r1",
+        "seq_len 13",
+        f"seq_len {second}",
+    )
+
+
+def test_the_new_length_is_not_the_sum() -> None:
+    (finding,) = found(two_verifies(13, new_seq_len=12), "LEN-SEQ")
+    assert finding.step == 2 and finding.actual == "new_seq_len 12"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        {"event": "lengths", "cause": "extend", "committed": 20, "allocated": 20},
+        {"event": "lengths", "cause": "session_trim", "committed": 4, "allocated": 8},
+        {"event": "lengths", "cause": "decode", "committed": 14, "allocated": 20},
+        {"event": "lengths", "cause": "verify_commit", "committed": 12, "allocated": 20, "cut": "grammar"},
+        {"event": "forward", "mode": "extend"},
+        {"event": "release", "kind": "session_trim", "target": 4},
+    ],
+    ids=lambda line: f"{line['event']}-{line.get('cause') or line.get('mode') or line.get('kind')}",
+)
+def test_what_changes_a_length_between_two_verifies(between: dict[str, Any]) -> None:
+    run = two_verifies(21)
+    run.lines.insert(1, {"step": 3} | between | run.who(1, None, 1))
+    assert not run.check("LEN-SEQ").findings
+
+
+def test_another_epoch_starts_over() -> None:
+    run = two_verifies(13)
+    run.verify(5, 1, epoch=2)
+    assert not found(run, "LEN-SEQ")
+
+
+def test_a_jump_is_unknown_where_nothing_would_show_its_cause() -> None:
+    run = two_verifies(21)
+    run.head["tables"] = ["accept"]
+    result = run.check("LEN-SEQ")
+    assert not result.findings and result.checked["LEN-SEQ"] == 1
+
+
+def test_uno_verifies_from_one_past_the_frontier() -> None:
+    run = two_verifies(13, new_seq_len=14, algorithm="uno")
+    assert not run.check("LEN-SEQ").findings
+
+
+def test_a_hole_between_two_verifies() -> None:
+    run = two_verifies(21)
+    run.lines[1]["seq"] = 5
+    assert not run.check("LEN-SEQ").findings
+
+
+# ---- LEN-ORDER ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("committed", "allocated", "cause", "head", "broken"),
+    [
+        (5, 5, "extend", {}, False),
+        (6, 5, "decode", {}, True),
+        (-1, 5, "decode", {}, True),
+        (64, 65, "decode", {}, True),
+        (64, 64, "decode", {}, False),
+        (9, 0, "finish", {}, False),
+        (9, 0, "retract", {}, False),
+        (6, 5, "spec_prepare", {}, True),
+        (6, 5, "spec_prepare", {"engine_version": "0.5.14"}, False),
+        (7, 5, "spec_prepare", {"engine_version": "0.5.14"}, True),
+        (6, 5, "spec_prepare", {"engine_version": None}, False),
+        (6, 5, "spec_prepare", {"engine": "reference"}, True),
+    ],
+)
+def test_order(committed: int, allocated: int, cause: str, head: dict[str, Any], broken: bool) -> None:
+    run = Lengths(**head)
+    run.told(committed, allocated, cause)
+    assert bool(run.check("LEN-ORDER").findings) == broken
+
+
+def test_a_row_without_a_known_width_has_no_end() -> None:
+    run = Lengths(settings={})
+    run.told(64, 4096, "decode")
+    assert not run.check("LEN-ORDER").findings
+
+
+def test_a_reserve_beyond_the_row() -> None:
+    run = Lengths()
+    run.reserve(60, 60, 6, 66)
+    (finding,) = run.check("LEN-ORDER").findings
+    assert "66" in finding.message and finding.actual is not None
+
+
+# ---- LEN-COMMIT -----------------------------------------------------------------------------------
+
+
+def overlapped(*commits: int, **head: Any) -> Lengths:
+    """Two verifies of 3 and 2 rows, committed one step late."""
+    run = Lengths(**head)
+    run.told(10, 20, "extend")
+    run.step = 2
+    run.verify(10, 3)
+    run.step = 3
+    run.verify(13, 2)
+    for step, committed in enumerate(commits, start=2):
+        run.step = step
+        run.told(committed, 20, "verify_commit")
+    return run
+
+
+def test_the_host_lags_one_verify_behind() -> None:
+    assert not found(overlapped(13, 15), "LEN-COMMIT")
+
+
+@pytest.mark.parametrize(("commits", "step"), [((13, 14), 3), ((12, 14), 2), ((13, 16), 3)])
+def test_the_host_commits_another_number(commits: tuple[int, int], step: int) -> None:
+    (finding,) = found(overlapped(*commits), "LEN-COMMIT")
+    assert (finding.step, finding.request, finding.row) == (step, "r1", 1)
+    assert finding.evidence[0].marked == (len(finding.evidence[0].rows) - 1,)
+
+
+@pytest.mark.parametrize(("kept", "broken"), [(1, False), (0, False), (3, True), (-1, True)])
+def test_a_cut_keeps_fewer(kept: int, broken: bool) -> None:
+    run = overlapped(13, 13 + kept)
+    run.lines[-1]["cut"] = "stop"
+    assert bool(found(run, "LEN-COMMIT")) == broken
+
+
+def test_an_accept_without_a_commit_is_no_breach() -> None:
+    assert not found(overlapped(13), "LEN-COMMIT")
+
+
+def test_a_commit_without_its_accept_is_unknown() -> None:
+    run = Lengths()
+    run.told(10, 20, "extend")
+    run.told(13, 20, "verify_commit")
+    assert run.check("LEN-COMMIT").checked["LEN-COMMIT"] == 0
+
+
+def test_the_published_length_stands_in_for_an_earlier_report() -> None:
+    run = Lengths()
+    run.verify(10, 3)
+    run.told(13, 20, "verify_commit")
+    assert run.check("LEN-COMMIT").checked["LEN-COMMIT"] == 1
+    run.lines[-1]["committed"] = 12
+    assert run.check("LEN-COMMIT").checked["LEN-COMMIT"] == 0
+
+
+def test_other_pools_keep_lengths_of_their_own() -> None:
+    run = overlapped(13)
+    run.told(12, 20, "verify_commit", pool="draft")
+    assert not found(run, "LEN-COMMIT")
+
+
+def preclaiming(short: int = 0, version: str = "0.5.13") -> Lengths:
+    """Each preparation commits the bonus, each result the drafts; two preparations run ahead."""
+    run = Lengths(engine_version=version)
+    run.told(10, 20, "extend")
+    run.told(11, 20, "spec_prepare")
+    run.step = 2
+    run.verify(10, 3)
+    run.told(12, 20, "spec_prepare")
+    run.step = 3
+    run.verify(13, 2)
+    run.step = 2
+    run.told(14, 20, "verify_commit")
+    run.step = 3
+    run.told(15 - short, 20, "verify_commit")
+    return run
+
+
+def test_old_builds_commit_the_bonus_ahead_of_the_result() -> None:
+    assert not found(preclaiming(), "LEN-COMMIT")
+    assert found(preclaiming(short=1), "LEN-COMMIT")
+    assert found(preclaiming(version="0.5.15"), "LEN-COMMIT")
+
+
+# ---- LEN-STALE ------------------------------------------------------------------------------------
+
+
+def late(committed: int, cause: str = "verify_commit", **head: Any) -> Lengths:
+    run = overlapped(13, **head)
+    run.step = 3
+    run.release(1, 13, 20)
+    run.add("row_free", **run.who(1, None, 1))
+    run.told(committed, 20, cause)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("committed", "cause", "head", "broken"),
+    [
+        (15, "verify_commit", {}, True),
+        (2, "verify_commit", {}, True),
+        (14, "decode", {}, True),
+        (13, "verify_commit", {}, False),
+        (0, "verify_commit", {}, False),
+        (0, "finish", {}, False),
+        (12, "verify_commit", {}, True),
+        (12, "verify_commit", {"engine_version": "0.5.13"}, False),
+    ],
+)
+def test_after_the_end(committed: int, cause: str, head: dict[str, Any], broken: bool) -> None:
+    findings = found(late(committed, cause, **head), "LEN-STALE")
+    assert [(f.step, f.request, f.row) for f in findings] == [(3, "r1", 1)] * broken
+
+
+def test_a_row_that_lives_again_is_another_epoch() -> None:
+    run = late(13)
+    run.add("row_alloc", row=1, epoch=2, request="r9")
+    run.told(4, 4, "extend", epoch=2)
+    run.verify(4, 2, epoch=2)
+    run.told(6, 8, "verify_commit", epoch=2)
+    assert not found(run, "LEN-STALE")
+    run.told(15, 20, "verify_commit")
+    assert found(run, "LEN-STALE")
+
+
+def test_a_session_trim_is_no_end() -> None:
+    run = overlapped(13)
+    run.step = 3
+    run.release(1, 13, 20, "session_trim", target=13)
+    run.told(15, 20, "verify_commit")
+    assert not found(run, "LEN-STALE")
+
+
+# ---- LEN-ALLOC ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "grown", "broken"),
+    [
+        ("0.5.12", 22, False),
+        ("0.5.15", 22, False),
+        ("0.5.15", 24, True),
+        ("0.5.16", 24, False),
+        ("0.5.16", 22, True),
+        ("0.5.23", 24, False),
+        ("0.5.23.post1", 22, True),
+        (None, 22, False),
+        (None, 24, False),
+        (None, 23, True),
+    ],
+)
+def test_growth_by_version(version: str | None, grown: int, broken: bool) -> None:
+    run = Lengths(4, engine_version=version)
+    run.reserve(18, 19, 4, grown)
+    assert bool(found(run, "LEN-ALLOC")) == broken
+
+
+def test_room_that_stays_after_a_reject() -> None:
+    run = Lengths(4)
+    run.reserve(18, 41, 4, 41)
+    assert not found(run, "LEN-ALLOC")
+
+
+def test_another_engine_may_grow_either_way() -> None:
+    for grown, broken in ((22, False), (24, False), (32, True)):
+        run = Lengths(4, engine="other", engine_version="0.5.23")
+        run.reserve(18, 19, 4, grown)
+        assert bool(found(run, "LEN-ALLOC")) == broken
+
+
+@pytest.mark.parametrize(("widened", "broken"), [(1, True), (2, False)])
+def test_the_page_is_the_allocators(widened: int, broken: bool) -> None:
+    run = Lengths(8)
+    run.head["settings"]["dcp_size"] = widened
+    run.reserve(18, 19, 6, 24, page_size=4)
+    assert bool(found(run, "LEN-ALLOC")) == broken
+
+
+@pytest.mark.parametrize(
+    ("slots", "granted", "broken"), [(5, True, False), (4, True, True), (0, True, True), (0, False, False)]
+)
+def test_what_is_granted(slots: int, granted: bool, broken: bool) -> None:
+    run = Lengths(4)
+    run.reserve(18, 19, 4, 24)
+    who = run.who(1, None, 1)
+    run.add(
+        "alloc", pool="full", **who, slots=list(range(8, 8 + slots)), reason="spec_reserve", granted=granted
+    )
+    assert bool(found(run, "LEN-ALLOC")) == broken
+
+
+def test_grants_of_other_steps_reasons_and_pools_do_not_count() -> None:
+    run = Lengths(4)
+    run.reserve(18, 19, 4, 24)
+    who = run.who(1, None, 1)
+    run.add("alloc", pool="full", **who, slots=[8], reason="extend")
+    run.add("alloc", pool="swa", **who, slots=[8], reason="spec_reserve")
+    run.step = 2
+    run.add("alloc", pool="full", **who, slots=[9], reason="spec_reserve")
+    assert not found(run, "LEN-ALLOC")
+
+
+def test_the_host_reports_what_it_decided() -> None:
+    run = Lengths(4)
+    run.reserve(18, 19, 4, 24)
+    run.told(18, 23, "spec_prepare")
+    (finding,) = found(run, "LEN-ALLOC")
+    assert "23" in finding.message
