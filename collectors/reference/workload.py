@@ -38,7 +38,7 @@ def mixed_jobs(seed: int, *, count: int = 8, vocab: int = 64, longest: int = 30)
 
     Args:
         seed: Same seed, same jobs.
-        count: Plain requests; a conversation of two turns and two aborted requests come on top.
+        count: Plain requests, the first two with a common prefix; a conversation of two turns and two aborted requests come on top.
         vocab: Token ids are below this.
         longest: Longest prompt; the conversation's second turn may be up to 20 tokens longer.
     """
@@ -50,7 +50,8 @@ def mixed_jobs(seed: int, *, count: int = 8, vocab: int = 64, longest: int = 30)
     shared = [tokens(longest * 2 // 3) for _ in range(2)]
     jobs = []
     for i in range(count):
-        start = shared[i // 2 % 2][: draw.choice((0, longest // 3, longest // 2, longest))]
+        share = draw.choice((0, longest // 3, longest // 2, longest)) if i > 1 else longest // 2
+        start = shared[i // 2 % 2][:share]
         stop = draw.randrange(vocab) if draw.random() < 0.3 else None
         jobs.append(
             Job(

@@ -35,7 +35,7 @@ def frozen_addresses(engine: Engine, shot: Shot) -> None:
 
 
 def stale_padding(engine: Engine, shot: Shot) -> None:
-    """The rows that pad a captured batch keep the addresses of an earlier, larger batch; some are live again."""
+    """The rows that pad a captured batch keep the addresses of an earlier, larger batch: by now live KV."""
     buffer = engine.verifier.addresses
     never_zeroed = buffer.slots.clone()
     shot.occasion = 1
@@ -44,7 +44,8 @@ def stale_padding(engine: Engine, shot: Shot) -> None:
         def faulty(out_cache_loc: Tensor, padded: int) -> Tensor:
             never_zeroed[: len(out_cache_loc)] = out_cache_loc
             stale = never_zeroed[len(out_cache_loc) : padded]
-            live = set[int]().union(*(engine.table.slots(r, 0, r.committed) for r in engine.running))
+            live = {slot for r in engine.running for slot in engine.table.slots(r, 0, r.committed)}
+            live.update(slot for node in engine.tree.nodes() for slot in node.slots)
             slots = refresh(out_cache_loc, padded)
             if live.intersection(stale.tolist()) and shot.due(engine.observer.step, None):
                 slots[len(out_cache_loc) :] = stale

@@ -173,6 +173,7 @@ FAULTS: tuple[Fault, ...] = (
         "OWN-UAF",
         "a request's own copy of a cached prefix is freed, its row goes on naming the freed slots",
         page_size=1,
+        max_prefill_tokens=64,
     ),
     _wrong(
         "slot-of-another-request",

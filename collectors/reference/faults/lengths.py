@@ -38,7 +38,8 @@ def growth_skipped(engine: Engine, shot: Shot) -> None:
 
     def around_length(new_length: Callable[[Request], int]) -> Callable[[Request], int]:
         def faulty(request: Request) -> int:
-            if not victims and len(engine.running) > 1 and request.max_new_tokens > 16:
+            has_no_reserve = request.allocated - request.committed < engine.config.page_size
+            if not victims and len(engine.running) > 1 and has_no_reserve:
                 victims.append(request)
             return request.allocated if request in victims else new_length(request)
 
