@@ -46,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
         return _list_faults()
     fault = _fault(args.fault)
     out = args.output or Path("demo.speckv")
+    if not out.name:
+        raise UsageError(f"{printable(str(out))} is no name for a recording", "Name it: -o NAME.speckv")
     report = claim(out.with_name(out.name + ".html"), args.force, kind="file")
     _record(out, args.force, args.seed, fault)
     result = _show(out, report)

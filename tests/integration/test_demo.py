@@ -58,6 +58,12 @@ def test_an_unknown_fault_is_refused_with_the_nearest_name(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_without_a_name_of_its_own_is_refused(tmp_path: Path) -> None:
+    done = demo(tmp_path, "-f", "-o", ".")
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "Traceback" not in done.stderr
+
+
 def test_a_report_in_the_way_stops_the_demo_before_it_records(tmp_path: Path) -> None:
     (tmp_path / "x.speckv.html").write_text("mine")
     done = demo(tmp_path, "-o", "x.speckv")

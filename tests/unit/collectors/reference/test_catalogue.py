@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 from speckv_debug.checks import RULES
 from speckv_debug.collectors.reference.faults.catalogue import FAULTS, fault_named
@@ -42,3 +43,9 @@ def test_the_catalogue_needs_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_documentation_lists_the_same_faults() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "demo.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `") and not line.startswith("| `-")]
+    assert rows == [f"| `{fault.name}` | {fault.rule} | {fault.sentence} |" for fault in FAULTS]

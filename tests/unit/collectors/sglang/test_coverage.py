@@ -1,0 +1,57 @@
+"""A table is claimed only while every hook that fills it works."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from speckv_debug.collectors.sglang.coverage import DRAFTING, NEEDS, SCHEDULING, SPECULATIVE, recorded_tables
+
+
+def engine(algorithm="EAGLE", drafts=True, graphs=False):
+    runners = ("runner",) if drafts else ()
+    return SimpleNamespace(algorithm=algorithm, draft_runners=runners, runs_draft_graphs=graphs)
+
+
+def everything(*more):
+    names = {name for needs in (NEEDS, SPECULATIVE, DRAFTING) for hooks in needs.values() for name in hooks}
+    return dict.fromkeys({*names, *SCHEDULING, "verify", "prepare_verify", *more}, "somewhere")
+
+
+def test_all_hooks_there():
+    tables = recorded_tables(engine(), everything(), ())
+    assert {"accept", "move", "compact", "forward", "reserve", "alloc", "cache"} <= set(tables)
+    assert tables[-2:] == ("note", "drop")
+
+
+@pytest.mark.parametrize(
+    ("hook", "table"), [("move", "move"), ("sample", "accept"), ("resolve", "lengths"), ("insert", "cache")]
+)
+def test_a_broken_hook_takes_its_table_away(hook, table):
+    assert table in recorded_tables(engine(), everything(), ())
+    assert table not in recorded_tables(engine(), everything(), {hook})
+    assert table not in recorded_tables(engine(), everything() | {hook: None}, ())
+
+
+def test_draft_forwards_in_graphs_are_not_seen():
+    tables = recorded_tables(engine(graphs=True), everything(), ())
+    assert "forward" not in tables
+    assert {"forward:extend", "forward:decode", "forward:target_verify"} <= set(tables)
+    assert "forward:draft" not in tables
+
+
+def test_without_speculation_nothing_is_accepted():
+    tables = recorded_tables(engine(algorithm=None, drafts=False), everything(), ())
+    assert "forward" in tables
+    assert not {"accept", "move", "compact", "reserve"} & set(tables)
+
+
+def test_ngram_has_its_own_driver():
+    assert "accept" not in recorded_tables(engine("NGRAM", drafts=False), everything(), ())
+    tables = recorded_tables(
+        engine("NGRAM", drafts=False), everything("verify_ngram", "prepare_verify_ngram"), ()
+    )
+    assert {"accept", "compact", "forward"} <= set(tables)
+
+
+def test_the_loop_itself_must_be_known():
+    assert recorded_tables(engine(), everything() | {"run_batch": None}, ()) == ("note", "drop")

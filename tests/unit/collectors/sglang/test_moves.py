@@ -1,0 +1,66 @@
+"""The mover's pairs, as they reach the copy."""
+
+import pytest
+import torch
+
+from speckv_debug.collectors.hooking import Call
+from speckv_debug.collectors.sglang.moves import MoveHooks
+
+
+def loc(*slots):
+    return torch.tensor(slots)
+
+
+def test_a_move_is_one_event_with_its_lists_and_its_caller(toy):
+    toy.install(MoveHooks)
+    with toy.scene.activity.moving("accept"):
+        toy.engine.target_pool.move_kv_cache(loc(42, 43, 0), loc(42, 45, 0))
+    (row,) = toy.sink.of("move")
+    assert (row["src"], row["tgt"], row["caller"]) == ([42, 45, 0], [42, 43, 0], "accept")
+    assert (row["pool"], row["components"], row["target_source"]) == ("full", ["k", "v"], "table")
+
+
+def test_what_counts_is_what_reaches_the_copy(toy):
+    pool_class = type(toy.engine.target_pool)
+    move = pool_class.move_kv_cache
+    pool_class.move_kv_cache = lambda self, tgt_loc, src_loc: move(self, src_loc, tgt_loc)
+    toy.install(MoveHooks)
+    toy.engine.target_pool.move_kv_cache(loc(1), loc(9))
+    assert toy.sink.of("move", "src", "tgt") == [([1], [9])]
+
+
+def test_a_call_that_copies_nothing_is_no_move(toy):
+    def stopped(self, tgt_loc, src_loc):
+        """Someone put this in the mover's place."""
+
+    type(toy.engine.target_pool).move_kv_cache = stopped
+    toy.install(MoveHooks)
+    toy.engine.target_pool.move_kv_cache(loc(1), loc(9))
+    assert toy.sink.of("move") == []
+    assert "copied nothing" in toy.sink.of("note")[0]["text"]
+
+
+def test_an_empty_list_is_a_call_all_the_same(toy):
+    toy.install(MoveHooks)
+    toy.engine.target_pool.move_kv_cache(loc(), loc())
+    assert toy.sink.of("move", "src") == [([],)]
+
+
+def test_another_pool_of_the_class_is_not_ours(toy):
+    toy.install(MoveHooks)
+    type(toy.engine.target_pool)().move_kv_cache(loc(1), loc(2))
+    assert toy.sink.rows == []
+
+
+def test_compaction_of_values_and_of_rows(toy):
+    hooks = MoveHooks(toy.scene)
+    for before, after in ((loc(5, 6), loc(6, 6)), (torch.ones(2, 4), torch.ones(2, 4))):
+        steps = hooks.compact(Call({"x": 0}, (before,), {}))
+        next(steps)
+        with pytest.raises(StopIteration):
+            steps.send(after)
+    first, second = toy.sink.of("compact")
+    assert (first["tensor"], first["before"], first["after"]) == ("predict", [5, 6], [6, 6])
+    assert second["tensor"] == "hidden_states"
+    assert second["before"] == second["after"]
+    assert len(set(second["before"])) == 1
