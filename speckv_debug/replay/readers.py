@@ -46,7 +46,7 @@ class NextReads:
         seq = np.concatenate((np.minimum(read, batch.seq), forward.ints("seq")[rows]))
         number = numbered(keys)
         order = np.lexsort((seq, number))
-        following = np.append(order[1:], -1)
+        following = np.append(order[1:], -1)[: len(order)]
         found = np.full(len(order), END, dtype=np.int64)
         same = (following >= 0) & (number[order] == number[following])
         found[order[same]] = seq[following[same]]

@@ -269,3 +269,9 @@ def test_blocks_gathered_as_wide_as_the_index(judge: Build, verify: Build) -> No
     assert not judge(verify(), second, both | {"after": [21, 23, 31] * 2}, only=("MOV-COMPACT",)).findings
     result = judge(verify(), second, both | {"after": [21, 23, 31, 21, 31, 23]}, only=("MOV-COMPACT",))
     assert [finding.request for finding in result.findings] == ["b"]
+
+
+def test_no_verify_at_all(judge: Build) -> None:
+    result = judge({"event": "forward", "step": 1, "mode": "extend", "request": "a", "row": 1, "slots": [100]})
+    assert result.checked == dict.fromkeys(MOV, 0)
+    assert not result.unknown
