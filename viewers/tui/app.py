@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import Provider
-from textual.reactive import reactive
 from textual.screen import Screen
 
 from speckv_debug.errors import UsageError
-from speckv_debug.model.text import printable
-from speckv_debug.viewers.tui import checking
+from speckv_debug.exit_codes import ExitCode
+from speckv_debug.viewers.tui.checking_app import CheckingApp
 from speckv_debug.viewers.tui.commands import DeedCommands
+from speckv_debug.viewers.tui.help import help_lines
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.keys import deeds
-from speckv_debug.viewers.tui.lookup import StepLookup
-from speckv_debug.viewers.tui.outline import Entry, Marks, Outcome
+from speckv_debug.viewers.tui.outline import Entry, Outcome
 from speckv_debug.viewers.tui.places import Place, find_place, parse_goal
 from speckv_debug.viewers.tui.screens.events import EventsScreen
 from speckv_debug.viewers.tui.screens.findings import FindingsScreen
-from speckv_debug.viewers.tui.screens.help import HelpScreen
+from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.screens.sheet import Sheet
 from speckv_debug.viewers.tui.screens.step import StepScreen
 from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from speckv_debug.viewers.tui.walk import Moment, next_finding
 
-INTERRUPTED = 130
+WALKS = ("findings", "steps", "finding", "process", "back", "help")
 
 
-class InspectorApp(App[None]):
+class InspectorApp(CheckingApp):
     """Looks at one recording; `place` opens a verify at once."""
 
     TITLE = "speckv-debug"
@@ -52,63 +51,19 @@ class InspectorApp(App[None]):
         Binding("q", "quit", "Quit", tooltip="Leave the inspector", id="view.quit"),
     ]
 
-    outcome: reactive[Outcome | None] = reactive(None)
-    progress: reactive[str] = reactive("reading steps …")
-
     def __init__(self, inspection: Inspection, place: Place | None = None) -> None:
-        super().__init__()
-        self.inspection = inspection
-        self.stopped = ""
-        self._lookups: dict[str, StepLookup] = {}
+        super().__init__(inspection)
         self._start_place = place
         self._visited: Entry | None = None
-        self._seconds = 0
 
     def get_default_screen(self) -> Screen[None]:
         return FindingsScreen()
 
     def on_mount(self) -> None:
         if self._start_place is not None:
-            process = self.inspection.process(self._start_place.process)
-            self._lookups[process.label] = process.lookup
+            self.read(self._start_place.process)
             self.open_step(self._start_place)
-        self.set_interval(1, self._tick)
-        checking.start(self.inspection, self.post_message)
-
-    def on_steps_read(self, message: checking.StepsRead) -> None:
-        self._lookups[message.process] = message.lookup
-        if len(self._lookups) == len(self.inspection.processes):
-            self.progress, self._seconds = "checking …", 0
-
-    def on_checked(self, message: checking.Checked) -> None:
-        self.progress = ""
-        self.outcome = message.outcome
-
-    def on_stopped(self, message: checking.Stopped) -> None:
-        self.stopped = f"the check stopped: {printable(message.why)}"
-        self.progress = "! check stopped"
-
-    def _tick(self) -> None:
-        """A running check shows that it is alive."""
-        if self.outcome is None and not self.stopped:
-            self._seconds += 1
-            self.progress = f"{self.progress.split('…')[0]}… {self._seconds} s"
-
-    def lookup(self, process: str) -> StepLookup:
-        """The verifies of a process that have been read."""
-        return self._lookups[process]
-
-    def marks(self, process: str) -> Marks:
-        """Verify → its findings, as far as they are known."""
-        return {} if self.outcome is None else self.outcome.marks.get(process, {})
-
-    def moves_recorded(self, process: str) -> bool:
-        """Whether an absent move is evidence."""
-        return self.inspection.process(process).info.records("move")
-
-    def say(self, text: str, severity: Literal["information", "warning"] = "warning") -> None:
-        """A short notice; `text` may hold words of the recording."""
-        self.notify(printable(text), severity=severity, timeout=4, markup=False)
+        self.start_check()
 
     def open_step(self, place: Place) -> None:
         """Draw one verify."""
@@ -152,7 +107,7 @@ class InspectorApp(App[None]):
         if here.process not in self._lookups:
             raise UsageError("the steps are still being read", "try again in a moment")
         lookup = self.lookup(here.process)
-        if request is None and step is not None and isinstance(self.screen, StepScreen):
+        if request is None and step is not None and isinstance(self.screen, StepScreen | StepsScreen):
             own = lookup.steps.request[here.index]
             same = [int(i) for i in lookup.at_step(step) if lookup.steps.request[int(i)] == own]
             if same:
@@ -226,8 +181,11 @@ class InspectorApp(App[None]):
             self.push_screen(StepsScreen(Place(to, 0)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Several processes make a next one."""
-        return action != "process" or len(self.inspection.processes) > 1
+        """Several processes make a next one; no walking before the screen's widgets are there."""
+        if action == "process" and len(self.inspection.processes) < 2:
+            return False
+        ours = [screen for screen in self.screen_stack if isinstance(screen, InspectorScreen)]
+        return action not in WALKS or (bool(ours) and ours[-1].is_mounted)
 
     async def action_back(self) -> None:
         screen = self.screen
@@ -237,14 +195,14 @@ class InspectorApp(App[None]):
             self.pop_screen()
 
     def action_help(self) -> None:
-        self.push_screen(HelpScreen(deeds(self.screen)))
+        self.push_screen(Sheet("Keys and marks", help_lines(deeds(self.screen))))
 
     def action_theme(self) -> None:
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
     def action_help_quit(self) -> None:
         """Ctrl-C with nothing to copy."""
-        self.exit(return_code=INTERRUPTED)
+        self.exit(return_code=ExitCode.INTERRUPTED)
 
     def _uncover(self, kind: type[Screen[None]]) -> Screen[None] | None:
         """Leave all screens above the last one of `kind`; None if there is none."""

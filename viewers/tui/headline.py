@@ -1,38 +1,51 @@
-"""The verdict in words: is it broken, since when, and what could not be judged."""
+"""The verdict in words: is it broken, and since when."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 from textual.content import Content
 
 from speckv_debug.model.finding import CheckResult
-from speckv_debug.model.text import printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.inspection import Inspection
+from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.outline import Outcome
 
+SIGNS = {
+    "findings": ("✗", ink.BAD),
+    "clean": ("✓", f"bold {ink.GOOD}"),
+    "unknown": ("?", f"bold {ink.DOUBT}"),
+}
 
-def headline(inspection: Inspection, outcome: Outcome | None, progress: str) -> Content:
-    """Two lines: the recording's facts, and the verdict or what is being done."""
-    sign, style = _sign(outcome)
-    first = Content.assemble(
-        (f"{sign} {printable(inspection.name)}", style or ink.STRONG), "   ", inspection.facts
-    )
+
+def headline(
+    inspection: Inspection, lookups: Mapping[str, StepLookup], outcome: Outcome | None, progress: str
+) -> Content:
+    """Two lines: the verdict, or what is being done, and the recording's facts.
+
+    Args:
+        inspection: The recording.
+        lookups: Verifies of the processes that have been read.
+        outcome: None while the check runs.
+        progress: What is being done then.
+    """
+    facts = Content.styled(f"  {_facts(inspection, lookups)}", ink.FAINT)
     if outcome is None:
-        return Content.assemble(first, "\n  ", (progress, ink.DOUBT))
-    return Content.assemble(first, "\n  ", (_verdict(outcome), style))
+        return Content.assemble((f"⋯ {progress}", ink.DOUBT), "\n", facts)
+    sign, style = SIGNS[outcome.result.verdict]
+    return Content.assemble((f"{sign} {_verdict(outcome)}", style), "\n", facts)
 
 
-def _sign(outcome: Outcome | None) -> tuple[str, str]:
-    if outcome is None:
-        return "⋯", ""
-    signs = {
-        "findings": ("✗", ink.BAD),
-        "clean": ("✓", f"bold {ink.GOOD}"),
-        "unknown": ("?", f"bold {ink.DOUBT}"),
-    }
-    return signs[outcome.result.verdict]
+def _facts(inspection: Inspection, lookups: Mapping[str, StepLookup]) -> str:
+    facts = [inspection.facts] if inspection.facts else []
+    if len(inspection.processes) > 1:
+        facts.append(f"{len(inspection.processes)} processes")
+    if lookups:
+        verifies = sum(len(lookup) for lookup in lookups.values())
+        requests = len({request for lookup in lookups.values() for request in lookup.requests})
+        facts.append(f"{_count(verifies, 'verify', 'verifies')} of {_count(requests, 'request')}")
+    return " · ".join(facts)
 
 
 def _verdict(outcome: Outcome) -> str:
@@ -41,40 +54,20 @@ def _verdict(outcome: Outcome) -> str:
         return "can't be judged: no instance of any rule had what it needs"
     judged = f"{sum(result.checked.values()):,} instances of {_ruled(result)} rules judged"
     if result.verdict == "clean":
-        return f"nothing found · {judged}" + (
-            f" · {_count(len(outcome.entries), 'note')}" if outcome.entries else ""
-        )
+        return f"nothing found · {judged}{_notes(outcome)}"
     since = f", since step {outcome.first_step}" if outcome.first_step is not None else ""
-    follow = len(outcome.entries) - outcome.roots
-    then = f", {_count(follow, 'consequence')}" if follow else ""
-    return f"{_count(outcome.roots, 'root cause')}{then}{since}"
+    then = f", {_count(outcome.consequences, 'consequence')}" if outcome.consequences else ""
+    return f"{_count(outcome.roots, 'root cause')}{then}{since}{_notes(outcome)}"
 
 
-def unknown_summary(inspection: Inspection, outcome: Outcome | None) -> Content:
-    """What was not judged and why, what could not be read; empty if there is nothing to say."""
-    return Content("\n").join(Content.styled(line, ink.DOUBT) for line in _unknown_lines(inspection, outcome))
-
-
-def _unknown_lines(inspection: Inspection, outcome: Outcome | None) -> Iterator[str]:
-    if inspection.problems:
-        more = f" (and {len(inspection.problems) - 1} more, see info)" if len(inspection.problems) > 1 else ""
-        yield f"? not readable: {printable(inspection.problems[0])}{more}"
-    if outcome is not None and outcome.result.unknown:
-        yield _unjudged(outcome.result)
-
-
-def _unjudged(result: CheckResult) -> str:
-    """All reasons by rule, the ones with most instances first; the widget cuts what has no room."""
-    missed = sum(unknown.instances for unknown in result.unknown)
-    listed = sorted(result.unknown, key=lambda u: (-u.instances, u.rule, u.why))
-    reasons = "; ".join(f"{u.rule} {u.instances:,} ({printable(u.why)})" for u in listed)
-    share = f"judged {100 * result.judged_share:.1f} % of {sum(result.checked.values()) + missed:,} instances"
-    return f"? {share} · unknown: {reasons}"
+def _notes(outcome: Outcome) -> str:
+    notes = len(outcome.entries) - outcome.roots - outcome.consequences
+    return f" · {_count(notes, 'note')}" if notes else ""
 
 
 def _ruled(result: CheckResult) -> int:
     return sum(count > 0 for count in result.checked.values())
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str, several: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else several or noun + 's'}"

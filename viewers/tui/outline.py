@@ -36,15 +36,23 @@ class Outcome:
 
     @property
     def roots(self) -> int:
-        """How many findings follow from no other."""
-        return sum(entry.depth == 0 for entry in self.entries)
+        """How many errors and warnings follow from no other finding."""
+        return sum(entry.depth == 0 for entry in self._bad)
+
+    @property
+    def consequences(self) -> int:
+        """How many errors and warnings follow from another finding."""
+        return sum(entry.depth > 0 for entry in self._bad)
 
     @property
     def first_step(self) -> int | None:
         """The step of the first error or warning, None where no step was recorded."""
-        bad = [e.finding for e in self.entries if e.finding.severity is not Severity.NOTE]
-        steps = [finding.step for finding in bad if finding.step is not None]
+        steps = [entry.finding.step for entry in self._bad if entry.finding.step is not None]
         return min(steps, default=None)
+
+    @property
+    def _bad(self) -> list[Entry]:
+        return [entry for entry in self.entries if entry.finding.severity is not Severity.NOTE]
 
 
 def outcome_of(result: CheckResult, lookups: Mapping[str, StepLookup]) -> Outcome:

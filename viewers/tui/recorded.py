@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
-from speckv_debug.recording.reader import ProcessRecording, Recording
-
 from speckv_debug.model.events import Event
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Process
+from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.steps import StepIndex
 from speckv_debug.viewers.tui.inspection import Inspection, Law
 from speckv_debug.viewers.tui.lookup import StepLookup

@@ -12,6 +12,7 @@ from textual.worker import get_current_worker
 from speckv_debug.model.events import Event
 from speckv_debug.model.text import printable
 from speckv_debug.viewers.tui.outline import Outcome
+from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
 from speckv_debug.viewers.tui.widgets.event_list import EventList, whole
 from speckv_debug.viewers.tui.widgets.prompt import Prompt
@@ -60,7 +61,7 @@ class EventsScreen(InspectorScreen):
         yield Static(id="event")
 
     def on_mount(self) -> None:
-        self.show(self._process, self._seq)
+        self._begin()
         self.focus_body()
 
     def focus_body(self) -> None:
@@ -69,7 +70,11 @@ class EventsScreen(InspectorScreen):
     def show(self, process: str, seq: int) -> None:
         """Read and list the events around `seq`."""
         self._process, self._seq = process, seq
-        self.locate(process, f"events around {seq}", count="reading")
+        if self.is_mounted:
+            self._begin()
+
+    def _begin(self) -> None:
+        self.locate(self._process, f"events around {self._seq}", count="reading")
         self.run_worker(self._read, thread=True, exclusive=True, group="events")
 
     def _read(self) -> None:
@@ -99,6 +104,14 @@ class EventsScreen(InspectorScreen):
         if event is not None:
             self._seq = event.seq
             self.query_one("#event", Static).update(whole(event))
+
+    def on_line_list_chosen(self) -> None:
+        lookup = self.inspector.lookups.get(self._process)
+        index = None if lookup is None else lookup.at_seq(self._seq)
+        if index is None:
+            self.inspector.say("this event is no verify")
+        else:
+            self.inspector.open_step(Place(self._process, index))
 
     def action_on(self, by: int) -> None:
         self.show(self._process, max(0, self._seq + by * AROUND))

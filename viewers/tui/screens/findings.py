@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.widgets import Static
 
-from speckv_debug.viewers.tui.headline import headline, unknown_summary
+from speckv_debug.viewers.tui import unjudged
+from speckv_debug.viewers.tui.headline import headline
 from speckv_debug.viewers.tui.outline import Entry, Outcome
 from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.screens.sheet import Sheet
 from speckv_debug.viewers.tui.widgets.finding_detail import FindingDetail
 from speckv_debug.viewers.tui.widgets.finding_list import FindingList, where
 from speckv_debug.viewers.tui.widgets.prompt import Prompt
@@ -22,6 +25,9 @@ class FindingsScreen(InspectorScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("e", "events", "Events", tooltip="Show the events around this finding", id="finding.events"),
+        Binding(
+            "u", "unknown", "Unknown", tooltip="Show all that was not judged, and why", id="finding.unknown"
+        ),
     ]
 
     def __init__(self) -> None:
@@ -43,15 +49,24 @@ class FindingsScreen(InspectorScreen):
         self.query_one(FindingList).focus()
 
     def outcome_changed(self, outcome: Outcome | None) -> None:
-        self.query_one("#unknown", Static).update(unknown_summary(self.inspector.inspection, outcome))
+        self.call_after_refresh(self._summarise)
         self.query_one("#detail").display = bool(outcome and outcome.entries)
         self._list()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self._summarise)
+
+    def _summarise(self) -> None:
+        line = self.query_one("#unknown", Static)
+        width = self.size.width - line.gutter.width
+        line.update(unjudged.summary(self.inspector.inspection, self.inspector.outcome, width))
 
     def _progress_changed(self) -> None:
         super()._progress_changed()
         if self.inspector.stopped:
             self._list()
-        words = headline(self.inspector.inspection, self.inspector.outcome, self.inspector.progress)
+        app = self.inspector
+        words = headline(app.inspection, app.lookups, app.outcome, app.progress)
         self.query_one("#headline", Static).update(words)
 
     def _list(self) -> None:
@@ -61,7 +76,7 @@ class FindingsScreen(InspectorScreen):
                 self.inspector.stopped or "the recording is being checked; v shows its steps meanwhile"
             )
         elif not outcome.entries:
-            findings.wait("no finding; v shows the steps")
+            findings.wait("no finding; v shows the steps, e the events")
         else:
             self._entries = tuple(entry for entry in outcome.entries if self._wanted(entry))
             findings.empty = "no finding with this text"
@@ -90,6 +105,10 @@ class FindingsScreen(InspectorScreen):
             self.inspector.open_events(entry.finding.process, entry.finding.first_seq)
         elif self.inspector.inspection.processes:
             self.inspector.open_events(self.inspector.inspection.labels[0], 0)
+
+    def action_unknown(self) -> None:
+        lines = unjudged.sheet(self.inspector.inspection, self.inspector.outcome)
+        self.app.push_screen(Sheet("Not judged", lines))
 
     def action_find(self) -> None:
         self.query_one(Prompt).ask(

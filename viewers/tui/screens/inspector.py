@@ -29,8 +29,18 @@ class InspectorScreen(Screen[None]):
     """A screen that knows its place and how the check stands."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "find", "Find", key_display="/", tooltip="Find by what it is called", id="go.find"),
-        Binding("colon", "go_to", "Go to", key_display=":", tooltip="Go to a step, or a request", id="go.to"),
+        Binding(
+            "slash", "find", "Find", key_display="/", tooltip="Find by name", id="go.find", priority=True
+        ),
+        Binding(
+            "colon",
+            "go_to",
+            "Go to",
+            key_display=":",
+            tooltip="Go to a step or request",
+            id="go.to",
+            priority=True,
+        ),
     ]
 
     @property
@@ -70,6 +80,12 @@ class InspectorScreen(Screen[None]):
         bar = self.query_one(PlaceBar)
         bar.crumbs = tuple(printable(crumb) for crumb in (self.inspector.inspection.name, *crumbs))
         bar.count = count
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Nothing before the widgets are there; no second prompt, its keys are text then."""
+        if action in ("find", "go_to"):
+            return self.is_mounted and not self.query_one(Prompt).has_focus
+        return self.is_mounted
 
     def action_go_to(self) -> None:
         self.query_one(Prompt).ask("go", "go to step, or: step request, or: request id")

@@ -59,7 +59,7 @@ class StepScreen(InspectorScreen):
         self.query_one("#view").focus()
 
     def outcome_changed(self, outcome: Outcome | None) -> None:
-        self.show(self._place)
+        self._draw()
 
     @property
     def _lookup(self) -> StepLookup:
@@ -72,6 +72,11 @@ class StepScreen(InspectorScreen):
     def show(self, place: Place) -> None:
         """Draw `place`."""
         self._place = place
+        if self.is_mounted:
+            self._draw()
+
+    def _draw(self) -> None:
+        place = self._place
         steps, marks = self._lookup.steps, self.inspector.marks(place.process)
         step = steps.verify(place.index)
         self.query_one(StepView).show(

@@ -50,7 +50,8 @@ class StepsScreen(InspectorScreen):
         self._process, self._at = place.process, place.index
         if self._text and place.index not in self._lookup.matching(self._text):
             self._text = ""
-        self._list()
+        if self.is_mounted:
+            self._list()
 
     def outcome_changed(self, outcome: Outcome | None) -> None:
         self._list()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from textual.containers import VerticalScroll
+from textual.containers import ScrollableContainer
 from textual.content import Content
 from textual.widgets import Static
 
@@ -19,7 +19,7 @@ from speckv_debug.viewers.tui.widgets.finding_list import where
 LABEL = 10
 
 
-class FindingDetail(VerticalScroll):
+class FindingDetail(ScrollableContainer):
     """The finding under the cursor."""
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -43,10 +43,11 @@ class FindingDetail(VerticalScroll):
 
 
 def finding_lines(entry: Entry, law: Law | None, width: int) -> Iterator[Content]:
-    """The whole finding as lines of at most `width` cells; the widget wraps only evidence that is wider."""
+    """The whole finding as lines of at most `width` cells; only an evidence table may be wider."""
     finding = entry.finding
-    yield Content.assemble((finding.rule, ink.STRONG), (f" · {where(finding, True)}", ink.PLACE))
-    yield Content.styled(printable(finding.message), ink.STRONG)
+    title = Content.assemble((finding.rule, ink.STRONG), (f" · {where(finding, True)}", ink.PLACE))
+    yield from title.wrap(max(16, width))
+    yield from Content.styled(printable(finding.message), ink.STRONG).wrap(max(16, width))
     yield Content("")
     if law is not None:
         yield from _field("law", law.sentence, width)
@@ -58,7 +59,7 @@ def finding_lines(entry: Entry, law: Law | None, width: int) -> Iterator[Content
         yield Content("")
         yield from evidence_lines(evidence)
     yield Content("")
-    yield Content.styled(_way_on(entry), ink.FAINT)
+    yield from Content.styled(_way_on(entry), ink.FAINT).wrap(max(16, width))
 
 
 def _fields(finding: Finding) -> Iterator[tuple[str, str | None]]:

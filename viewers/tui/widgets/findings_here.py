@@ -14,20 +14,37 @@ from speckv_debug.viewers.tui.widgets.finding_list import SIGNS
 
 
 class FindingsHere(Static):
-    """Not there at all without a finding."""
+    """Not there at all without a finding; the findings screen has each in full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._findings: tuple[Finding, ...] = ()
 
     def show(self, findings: tuple[Finding, ...]) -> None:
         """Draw these."""
+        self._findings = findings
         self.display = bool(findings)
         self.border_title = "Finding" if len(findings) == 1 else f"{len(findings)} findings"
-        self.update(Content("\n").join(line for finding in findings for line in _lines(finding)))
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        width = max(16, self.content_region.width)
+        lines = (line for finding in self._findings for line in finding_lines(finding, width))
+        self.update(Content("\n").join(lines))
 
 
-def _lines(finding: Finding) -> Iterator[Content]:
-    yield Content.assemble(
-        SIGNS[finding.severity], "  ", (finding.rule, ink.STRONG), "  ", printable(finding.message)
-    )
-    if finding.expected or finding.actual:
-        due = printable(finding.expected or "unknown")
-        did = printable(finding.actual or "unknown")
-        yield Content.assemble(("     expected  ", ink.FAINT), due, ("   actual  ", ink.FAINT), did)
+def finding_lines(finding: Finding, width: int) -> Iterator[Content]:
+    """The message in at most two lines, below it what was due and what the engine did."""
+    title = Content.assemble(SIGNS[finding.severity], "  ", (finding.rule, ink.STRONG), "  ")
+    first, *rest = title.append(printable(finding.message)).wrap(width)
+    yield first
+    if rest:
+        yield Content(" ").join(rest).truncate(width, ellipsis=True)
+    sides = [
+        (name, text) for name, text in (("expected", finding.expected), ("actual", finding.actual)) if text
+    ]
+    parts = [Content.assemble((f"     {name:<9} ", ink.FAINT), printable(text)) for name, text in sides]
+    if sum(part.cell_length for part in parts) <= width:
+        parts = [Content("").join(parts)] if parts else []
+    for part in parts:
+        yield part.truncate(width, ellipsis=True)

@@ -72,10 +72,10 @@ class LineList(ScrollView, can_focus=True):
         return None
 
     def lines_changed(self, cursor: int = 0) -> None:
-        """Draw again after the lines became others; the cursor goes to line `cursor`."""
+        """Draw again after the lines became others; the cursor goes to line `cursor`, in the middle."""
         self.virtual_size = Size(0, self.count + self._top)
         self.set_reactive(LineList.cursor, self.validate_cursor(cursor))
-        self._show_cursor()
+        self._scroll_to_line(self.cursor - self._page // 2)
         self.refresh()
         if self.count:
             self.post_message(self.Moved(self.cursor))
@@ -104,7 +104,10 @@ class LineList(ScrollView, can_focus=True):
         top = self.scroll_offset.y
         wanted = min(max(top, self.cursor - self._page + 1), self.cursor)
         if wanted != top:
-            self.scroll_to(y=wanted, animate=False, force=True, immediate=True)
+            self._scroll_to_line(wanted)
+
+    def _scroll_to_line(self, line: int) -> None:
+        self.scroll_to(y=max(0, line), animate=False, force=True, immediate=True)
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width

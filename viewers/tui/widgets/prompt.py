@@ -41,6 +41,7 @@ class Prompt(Input):
     def __init__(self) -> None:
         super().__init__(compact=True, select_on_focus=False)
         self._purpose = ""
+        self.cursor_blink = False
         self.display = False
 
     def ask(self, purpose: str, label: str, text: str = "") -> None:
@@ -50,7 +51,7 @@ class Prompt(Input):
         with self.prevent(Input.Changed):
             self.value = text
         self.display = True
-        self.focus()
+        self.screen.set_focus(self)  # at once: keys that were typed ahead belong here
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -11,6 +11,9 @@ from speckv_debug.model.verify import VerifyStep
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.widgets.step_panel import StepPanel
 
+MOST_RESERVE = 4
+"""The drawing is at most so many times as long as its part up to the end of the page."""
+
 
 class RoomBar(StepPanel):
     """`[0, allocated)` of one request, the part around this verify drawn to scale."""
@@ -29,7 +32,8 @@ class Room:
     """Half-open ends of the parts of one request's positions, ascending, and the host's view.
 
     `[0, before)` was committed, `[before, after)` this verify commits, `[after, drafted)` it drafted and
-    rejected, `[drafted, end)` is further reserve. `end` is `allocated` where that is known.
+    rejected, `[drafted, end)` is further reserve. `end` is `allocated` where that is known. `known` tells
+    whether an accept length was recorded at all.
     """
 
     before: int
@@ -39,20 +43,21 @@ class Room:
     allocated: int | None
     host_committed: int | None
     page_size: int | None
+    known: bool
 
     @classmethod
     def of(cls, step: VerifyStep) -> Room | None:
         """The room at `step`, None if its length was not recorded."""
         if step.seq_len is None:
             return None
+        known = step.accept_len is not None or bool(step.accepted)
         accept_len = len(step.accepted) if step.accept_len is None else step.accept_len
         after = step.seq_len + max(0, accept_len)
         drafted = max(after, step.seq_len + len(step.tree.tokens))
         allocated = None if step.bounds is None else step.bounds.allocated
         host = None if step.bounds is None else step.bounds.committed
-        return cls(
-            step.seq_len, after, drafted, max(drafted, allocated or 0), allocated, host, step.page_size
-        )
+        end = max(drafted, allocated or 0)
+        return cls(step.seq_len, after, drafted, end, allocated, host, step.page_size, known)
 
     @property
     def page_end(self) -> int | None:
@@ -62,10 +67,16 @@ class Room:
 
     @property
     def start(self) -> int:
-        """Where the drawing starts: the page of the last old position, or as much again as the room."""
+        """Where the drawing starts: the page of the last old position; without pages, a little before it."""
         size = self.page_size or 1
-        back = max(self.before - 1, 0) // size * size
-        return back if size > 1 else max(0, self.before - max(8, (self.end - self.before) // 2))
+        page = max(self.before - 1, 0) // size * size
+        return page if size > 1 else max(0, self.before - max(8, self.drafted - self.before))
+
+    @property
+    def shown_end(self) -> int:
+        """Where the drawing ends: reserve is cut where it would dwarf the rest."""
+        core = max(self.drafted, self.page_end or 0)
+        return min(self.end, self.start + MOST_RESERVE * (core - self.start))
 
     @property
     def parts(self) -> tuple[tuple[str, str, int, int], ...]:
@@ -74,16 +85,17 @@ class Room:
             ("█", "", self.start, self.before),
             ("▓", ink.GOOD, self.before, self.after),
             ("▒", ink.DOUBT, self.after, self.drafted),
-            ("░", ink.FAINT, self.drafted, self.end),
+            ("░", ink.FAINT, self.drafted, self.shown_end),
         )
 
 
 def _bar(room: Room, width: int) -> Iterator[Content]:
     left = f"{'0 ⋯ ' if room.start else ''}{room.start} "
-    cells = max(8, width - len(left) - len(str(room.end)) - 2)
+    right = f" {'' if room.shown_end == room.end else '⋯ '}{room.end}"
+    cells = max(8, width - len(left) - len(right))
     ends = _scale(room, cells)
     signs = [(sign * (ends[end] - ends[start]), style) for sign, style, start, end in room.parts]
-    yield Content.assemble((left, ink.FAINT), *signs, (f" {room.end}", ink.FAINT))
+    yield Content.assemble((left, ink.FAINT), *signs, (right, ink.FAINT))
     pointers = [(len(left) + ends[room.after], f"committed {room.after}")]
     if room.page_end in ends:
         pointers.append((len(left) + ends[room.page_end], f"page ends {room.page_end}"))
@@ -92,10 +104,10 @@ def _bar(room: Room, width: int) -> Iterator[Content]:
 
 def _scale(room: Room, cells: int) -> dict[int, int]:
     """Position → column; a part that holds any position gets a cell."""
-    span = max(1, room.end - room.start)
+    span = max(1, room.shown_end - room.start)
     cells = cells // span * span if span <= cells else cells
-    page_end = min(room.page_end or room.end, room.end)
-    stops = sorted({room.start, room.before, room.after, room.drafted, room.end, page_end})
+    page_end = min(room.page_end or room.end, room.shown_end)
+    stops = sorted({room.start, room.before, room.after, room.drafted, room.shown_end, page_end})
     columns, last = {}, -1
     for left, stop in enumerate(reversed(stops)):
         column = round((stop - room.start) * cells / span)
@@ -119,13 +131,13 @@ def _pointers(pointers: list[tuple[int, str]]) -> Iterator[Content]:
 
 def _legend(room: Room) -> Content:
     parts: list[str | tuple[str, str]] = [f"█ committed {room.before}  "]
-    parts.append((f"▓ this verify +{room.after - room.before}  ", ink.GOOD))
+    parts.append((f"▓ this verify {f'+{room.after - room.before}' if room.known else 'unknown'}  ", ink.GOOD))
     if room.drafted > room.after:
-        parts.append((f"▒ drafted, rejected {room.drafted - room.after}  ", ink.DOUBT))
+        parts.append((f"▒ rejected {room.drafted - room.after}  ", ink.DOUBT))
     if room.allocated is None:
         parts.append(("allocated length not recorded", ink.FAINT))
     else:
-        parts.append((f"░ reserve up to allocated {room.allocated}", ink.FAINT))
+        parts.append((f"░ allocated to {room.allocated}", ink.FAINT))
     if room.host_committed is not None and room.host_committed != room.before:
         parts.append((f"  host knew {room.host_committed} committed", ink.FAINT))
     return Content.assemble(*parts)

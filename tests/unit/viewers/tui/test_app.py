@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from textual.command import CommandPalette
+from textual.events import Key
 from textual.pilot import Pilot
 
 from speckv_debug.errors import UsageError
@@ -17,7 +20,7 @@ from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.events import EventsScreen
 from speckv_debug.viewers.tui.screens.findings import FindingsScreen
-from speckv_debug.viewers.tui.screens.help import HelpScreen
+from speckv_debug.viewers.tui.screens.sheet import Sheet
 from speckv_debug.viewers.tui.screens.step import StepScreen
 from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from tests.inspected import LABEL, SmallProcess, SmallRun, broken, clean, inspection, text_of
@@ -287,16 +290,41 @@ async def test_processes_are_gone_through_with_o() -> None:
 async def test_help_lists_the_keys_of_the_screen_below() -> None:
     async with inspecting() as (app, pilot):
         await pilot.press("enter", "question_mark")
-        assert isinstance(app.screen, HelpScreen)
+        assert isinstance(app.screen, Sheet)
         shown = text_of(app)
         assert "Next verify of this request" in shown and "→ l" in shown
         await pilot.press("escape")
         assert here(app) == (StepScreen, 36)
 
 
+async def test_u_shows_all_that_was_not_judged() -> None:
+    async with inspecting(inspection(broken, problems=("accept/00003.parquet: damaged",))) as (app, pilot):
+        await pilot.press("u")
+        await pilot.pause()
+        shown = text_of(app)
+        assert "OWN-RACE             41  needs device times: record --level 3" in shown
+        assert "accept/00003.parquet: damaged" in shown
+        await pilot.press("u")
+        assert here(app) == (FindingsScreen, None)
+
+
+async def test_enter_on_an_event_opens_its_verify() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("e")
+        await until(pilot, lambda: "event 460" in text_of(app))
+        await pilot.press("enter")
+        assert here(app) == (StepScreen, 36)
+        await pilot.press("e")
+        await until(pilot, lambda: "event 460" in text_of(app))
+        await pilot.press("j", "enter")
+        await until(pilot, lambda: "this event is no verify" in text_of(app))
+
+
 async def test_the_palette_runs_any_action_by_name() -> None:
     async with inspecting() as (app, pilot):
-        await pilot.press("ctrl+p", *"go steps")
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: CommandPalette.is_open(app) and app.focused is not None)
+        await pilot.press(*"steps")
         await until(pilot, lambda: "go: steps" in text_of(app))
         await pilot.press("enter")
         await until(pilot, lambda: here(app)[0] is StepsScreen)
@@ -306,6 +334,61 @@ async def test_every_key_has_a_sentence_and_a_stable_name() -> None:
     for owner in (InspectorApp, FindingsScreen, StepsScreen, StepScreen, EventsScreen):
         for binding in owner.BINDINGS:
             assert "." in binding.id and binding.tooltip, binding
+
+
+async def test_keys_typed_ahead_go_where_they_were_meant() -> None:
+    async with inspecting(place=Place(LABEL, 0)) as (app, pilot):
+        type_ahead(app, "colon", *"812", "enter")
+        await until(pilot, lambda: here(app) == (StepScreen, 36))
+
+
+@pytest.mark.parametrize(
+    "burst",
+    [["enter"] * 3, ["enter", "right", "e", "n"], ["v", "v", "enter", "enter"], ["e", "n", "n", "v"]],
+    ids=" ".join,
+)
+async def test_a_screen_that_is_still_being_built_takes_no_harm(burst: list[str]) -> None:
+    async with inspecting() as (app, pilot):
+        type_ahead(app, *burst)
+        await pilot.pause(0.3)
+        await pilot.press("f")
+        assert here(app) == (FindingsScreen, None)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_no_order_of_keys_breaks_a_screen(seed: int) -> None:
+    keys = [
+        "enter",
+        "v",
+        "e",
+        "f",
+        "n",
+        "N",
+        "escape",
+        "j",
+        "G",
+        "g",
+        "right",
+        "left",
+        "r",
+        "R",
+        "slash",
+        "colon",
+    ]
+    keys += ["question_mark", "u", "h", "l", "7", "pagedown", "o", "left_square_bracket", "tab", "ctrl+t"]
+    async with inspecting() as (app, pilot):
+        typed = random.Random(seed).choices(keys, k=80)
+        for start in range(0, len(typed), 8):
+            type_ahead(app, *typed[start : start + 8])
+            await pilot.pause()
+        await pilot.press("escape", "escape", "escape", "escape", "f")
+        assert here(app) == (FindingsScreen, None)
+
+
+def type_ahead(app: InspectorApp, *keys: str) -> None:
+    """Press keys faster than they are handled."""
+    for key in keys:
+        app.post_message(Key(key, key if len(key) == 1 else {"slash": "/", "colon": ":"}.get(key)))
 
 
 async def test_light_and_dark() -> None:

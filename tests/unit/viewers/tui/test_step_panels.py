@@ -116,9 +116,19 @@ def test_the_room_is_drawn_to_scale_with_every_part_in_sight() -> None:
     assert bar.count("▓") == 1 and bar.count("▒") == 1
     assert pointers.index("┘") == bar.index("▓")
     assert "committed 4099 ┘" in pointers and "page ends 4224 ┘" in pointers
-    assert legend == (
-        "█ committed 4096  ▓ this verify +3  ▒ drafted, rejected 1  ░ reserve up to allocated 4352"
-    )
+    assert legend == "█ committed 4096  ▓ this verify +3  ▒ rejected 1  ░ allocated to 4352"
+
+
+def test_reserve_that_would_dwarf_the_rest_is_cut_in_sight() -> None:
+    step = smallest_step(bounds=KVBounds(committed=4096, allocated=90_000))
+    bar, *pointers, _ = drawn(RoomBar(), step, width=70)
+    assert bar.endswith("░ ⋯ 90000")
+    assert pointers[0].index("┘") == bar.index("▓") > 15
+
+
+def test_an_unknown_accept_length_is_not_shown_as_none() -> None:
+    step = smallest_step(accept_len=None, accepted=())
+    assert "▓ this verify unknown" in drawn(RoomBar(), step)[-1]
 
 
 def test_few_positions_get_as_many_cells_each() -> None:

@@ -1,0 +1,140 @@
+"""How the inspector looks: one picture a screen or gesture. What keys do is tested in tests/unit."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Awaitable, Callable
+
+import pytest
+from textual.pilot import Pilot
+
+from speckv_debug.model.finding import CheckResult
+from speckv_debug.viewers.tui.app import InspectorApp
+from speckv_debug.viewers.tui.inspection import Inspection
+from speckv_debug.viewers.tui.places import Place
+from tests.inspected import LABEL, broken, clean, inspection
+
+SMALL, LARGE = (80, 24), (200, 60)
+BROKEN = Place(LABEL, 36)
+Looks = Callable[..., bool]
+
+
+def checked(*keys: str, theme: str = "textual-dark") -> Callable[[Pilot[None]], Awaitable[None]]:
+    """Wait for the check, then press `keys`."""
+
+    async def run(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, InspectorApp)
+        app.theme = theme
+        while app.outcome is None:
+            await pilot.pause(0.02)
+        await pilot.press(*keys)
+        await pilot.pause(0.1)
+
+    return run
+
+
+def looks(
+    snap_compare: Looks,
+    *keys: str,
+    size: tuple[int, int],
+    looked_at: Inspection | None = None,
+    **more: object,
+) -> bool:
+    """Whether the screen after `keys` is the one in the stored picture."""
+    place = more.pop("place", None)
+    app = InspectorApp(looked_at or inspection(), place if isinstance(place, Place) else None)
+    return snap_compare(app, terminal_size=size, run_before=checked(*keys, **more))  # type: ignore[arg-type]
+
+
+def test_findings_small(snap_compare: Looks) -> None:
+    """The verdict on top, two root causes and a consequence, the first one in full, what is unknown below."""
+    assert looks(snap_compare, size=SMALL)
+
+
+def test_findings_large(snap_compare: Looks) -> None:
+    """The same with the finding in full at the right, its evidence with ✗ at the broken row."""
+    assert looks(snap_compare, size=LARGE)
+
+
+def test_nothing_found(snap_compare: Looks) -> None:
+    """A green check mark and how much was judged; no empty panel."""
+    assert looks(snap_compare, size=SMALL, looked_at=inspection(clean))
+
+
+def test_cannot_be_judged(snap_compare: Looks) -> None:
+    """A question mark, never 'nothing found', and why: the unjudged rules and a damaged part."""
+    nothing = CheckResult(unknown=broken().unknown)
+    looked_at = inspection(lambda: nothing, problems=("accept/00003.parquet: not readable, 120 rows lost",))
+    assert looks(snap_compare, size=SMALL, looked_at=looked_at)
+
+
+def test_check_is_running(snap_compare: Looks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """'checking' on top and in the headline, and the advice to look at the steps meanwhile."""
+    never = threading.Event()
+
+    async def reading_done(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, InspectorApp)
+        while not app.progress.startswith("checking"):
+            await pilot.pause(0.02)
+        await pilot.pause()
+
+    monkeypatch.setattr(InspectorApp, "_tick", lambda self: None)
+    app = InspectorApp(inspection(lambda: broken() if never.wait(30) else clean()))
+    assert snap_compare(app, terminal_size=SMALL, run_before=reading_done)
+    never.set()
+
+
+def test_steps_small(snap_compare: Looks) -> None:
+    """The run as columns with findings and cursor below it; one line a verify, bars, ✗ at two of them."""
+    assert looks(snap_compare, "v", "colon", *"811", "enter", size=SMALL)
+
+
+def test_steps_large(snap_compare: Looks) -> None:
+    """The list at the left, the verify under the cursor drawn at the right."""
+    assert looks(snap_compare, "v", "colon", *"812", "enter", size=LARGE)
+
+
+def test_steps_of_one_request(snap_compare: Looks) -> None:
+    """While 'chat' is typed below, only the verifies of chat-19 are listed, 20 of them."""
+    assert looks(snap_compare, "v", "slash", *"chat", size=SMALL)
+
+
+def test_step_small(snap_compare: Looks) -> None:
+    """Finding, tree with the accepted path, table with the move that ran backwards, strips, room: 80 columns."""
+    assert looks(snap_compare, size=SMALL, place=BROKEN)
+
+
+def test_step_large(snap_compare: Looks) -> None:
+    """Tree and table side by side; below all verifies of the request with this one under the cursor."""
+    assert looks(snap_compare, size=LARGE, place=BROKEN)
+
+
+def test_step_in_the_light_theme(snap_compare: Looks) -> None:
+    """The same on a light ground, every word still readable."""
+    assert looks(snap_compare, size=SMALL, place=BROKEN, theme="textual-light")
+
+
+def test_events_around_a_finding(snap_compare: Looks) -> None:
+    """Events as recorded with the finding's own marked and in full below."""
+    assert looks(snap_compare, "e", size=SMALL)
+
+
+def test_help(snap_compare: Looks) -> None:
+    """The keys of the step screen by area, over the dimmed screen."""
+    assert looks(snap_compare, "f1", size=SMALL, place=BROKEN)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+def test_hostile_text(snap_compare: Looks, size: tuple[int, int]) -> None:
+    """Brackets and escape codes of the recording are shown as they are, nothing turns red or disappears."""
+    hostile = dataclasses.replace(
+        broken().findings[0],
+        message="[red]not red[/red] \x1b[31mnot red either\x1b[0m",
+        expected="[/]",
+        actual="\x9b2J",
+    )
+    result = dataclasses.replace(broken(), findings=(hostile,))
+    assert looks(snap_compare, size=size, looked_at=inspection(lambda: result))

@@ -1,0 +1,85 @@
+"""What the inspector knows while it runs: the verifies read so far, how the check stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from textual.app import App
+from textual.reactive import reactive
+
+from speckv_debug.model.text import printable
+from speckv_debug.viewers.tui import checking
+from speckv_debug.viewers.tui.inspection import Inspection
+from speckv_debug.viewers.tui.lookup import StepLookup
+from speckv_debug.viewers.tui.outline import Marks, Outcome
+
+
+class CheckingApp(App[None]):
+    """Reads and checks a recording beside the screens, which watch `outcome` and `progress`.
+
+    Attributes:
+        inspection: What is looked at.
+        outcome: None until the check has ended.
+        progress: What is being done, in a few words.
+        stopped: Why the check ended without an outcome, else empty.
+    """
+
+    outcome: reactive[Outcome | None] = reactive(None)
+    progress: reactive[str] = reactive("reading steps …")
+
+    def __init__(self, inspection: Inspection) -> None:
+        super().__init__()
+        self.inspection = inspection
+        self.stopped = ""
+        self._lookups: dict[str, StepLookup] = {}
+        self._seconds = 0
+
+    def read(self, process: str) -> None:
+        """Read the verifies of one process now."""
+        self._lookups[process] = self.inspection.process(process).lookup
+
+    def start_check(self) -> None:
+        """Read what is not read yet and judge, in another thread."""
+        self.set_interval(1, self._tick)
+        checking.start(self.inspection, self.post_message)
+
+    def on_steps_read(self, message: checking.StepsRead) -> None:
+        self._lookups[message.process] = message.lookup
+        if len(self._lookups) == len(self.inspection.processes):
+            self.progress, self._seconds = "checking …", 0
+
+    def on_checked(self, message: checking.Checked) -> None:
+        self.progress = ""
+        self.outcome = message.outcome
+
+    def on_stopped(self, message: checking.Stopped) -> None:
+        self.stopped = f"the check stopped: {printable(message.why)}"
+        self.progress = "! check stopped"
+
+    def _tick(self) -> None:
+        """A running check shows that it is alive."""
+        if self.outcome is None and not self.stopped:
+            self._seconds += 1
+            self.progress = f"{self.progress.split('…')[0]}… {self._seconds} s"
+
+    @property
+    def lookups(self) -> Mapping[str, StepLookup]:
+        """Process label → its verifies, of those that have been read."""
+        return self._lookups
+
+    def lookup(self, process: str) -> StepLookup:
+        """The verifies of a process that have been read."""
+        return self._lookups[process]
+
+    def marks(self, process: str) -> Marks:
+        """Verify → its findings, as far as they are known."""
+        return {} if self.outcome is None else self.outcome.marks.get(process, {})
+
+    def moves_recorded(self, process: str) -> bool:
+        """Whether an absent move is evidence."""
+        return self.inspection.process(process).info.records("move")
+
+    def say(self, text: str, severity: Literal["information", "warning"] = "warning") -> None:
+        """A short notice; `text` may hold words of the recording."""
+        self.notify(printable(text), severity=severity, timeout=4, markup=False)

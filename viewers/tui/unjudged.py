@@ -1,0 +1,54 @@
+"""What could not be judged and why, and what of the recording could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.content import Content
+
+from speckv_debug.model.finding import CheckResult, Unknown
+from speckv_debug.model.text import printable
+from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.inspection import Inspection
+from speckv_debug.viewers.tui.outline import Outcome
+
+
+def summary(inspection: Inspection, outcome: Outcome | None, width: int) -> Content:
+    """At most two lines of `width` cells, cut with an ellipsis; empty if nothing is missing."""
+    lines = (Content.styled(line, ink.DOUBT) for line in _summary_lines(inspection, outcome))
+    return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
+
+
+def sheet(inspection: Inspection, outcome: Outcome | None) -> Iterator[Content]:
+    """Everything: each problem of the recording, each rule with what it missed."""
+    if inspection.problems:
+        yield Content.styled("not readable", f"bold {ink.PLACE}")
+        yield from (Content(f"  {printable(problem)}") for problem in inspection.problems)
+    missed = [] if outcome is None else missed_by(outcome.result)
+    if outcome is not None:
+        yield Content.styled(_share(outcome.result), f"bold {ink.PLACE}")
+    for unknown in missed:
+        yield Content.assemble(
+            (f"  {unknown.rule:<14}", ink.STRONG), f"{unknown.instances:>9,}  ", printable(unknown.why)
+        )
+    if not missed and outcome is not None:
+        yield Content("  nothing was left out")
+
+
+def missed_by(result: CheckResult) -> list[Unknown]:
+    """What missed any instance, the largest first."""
+    return sorted((u for u in result.unknown if u.instances), key=lambda u: (-u.instances, u.rule, u.why))
+
+
+def _summary_lines(inspection: Inspection, outcome: Outcome | None) -> Iterator[str]:
+    if inspection.problems:
+        more = f" (and {len(inspection.problems) - 1} more)" if len(inspection.problems) > 1 else ""
+        yield f"? not readable{more}: {printable(inspection.problems[0])}"
+    if outcome is not None and (missed := missed_by(outcome.result)):
+        reasons = "; ".join(f"{u.rule} {u.instances:,} ({printable(u.why)})" for u in missed)
+        yield f"? {_share(outcome.result)} · unknown: {reasons}"
+
+
+def _share(result: CheckResult) -> str:
+    instances = sum(result.checked.values()) + sum(unknown.instances for unknown in result.unknown)
+    return f"judged {100 * result.judged_share:.1f} % of {instances:,} instances"
