@@ -70,6 +70,8 @@ class EngineConfig:
             raise ValueError("a chain (topk 1) has num_steps + 1 draft tokens")
         if not self.num_steps < self.num_draft_tokens <= 1 + self.candidates:
             raise ValueError(f"num_draft_tokens must lie in ({self.num_steps}, {1 + self.candidates}]")
+        if self.max_prefill_tokens < self.page_size:
+            raise ValueError(f"max_prefill_tokens ({self.max_prefill_tokens}) must hold a page")
         if self.sampling == "rejection" and self.topk != 1:
             raise ValueError("rejection sampling needs topk 1")
 

@@ -162,11 +162,18 @@ class Engine:
         return job.follows is None or self.requests[job.follows].ended is not None
 
     def receive(self, job: Job) -> None:
-        """A client's request arrives and waits."""
+        """A client's request arrives and waits.
+
+        Raises:
+            ValueError: It may grow beyond the context length.
+        """
         prompt = list(job.prompt)
         if job.follows:
             earlier = self.requests[job.follows]
             prompt = earlier.prompt + earlier.text + prompt
+        longest = len(prompt) + job.max_new_tokens
+        if longest > self.config.context_len:
+            raise ValueError(f"{job.id} may reach {longest} tokens, context_len is {self.config.context_len}")
         request = Request(
             id=job.id,
             prompt=prompt,

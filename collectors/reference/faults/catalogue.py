@@ -84,7 +84,7 @@ FAULTS: tuple[Fault, ...] = (
         "row-too-narrow",
         "LOC-WIDTH",
         "rows of req_to_token have no room for the reserve: a long request's row runs into its neighbour",
-        context_len=44,
+        context_len=56,
         row_headroom=4,
     ),
     _wrong(

@@ -14,6 +14,7 @@ from speckv_debug.collectors.reference.config import EngineConfig
         ({"topk": 1, "num_draft_tokens": 6}, "num_steps \\+ 1"),
         ({"topk": 2, "num_steps": 3, "num_draft_tokens": 3}, "must lie in"),
         ({"topk": 2, "num_steps": 2, "num_draft_tokens": 8}, "must lie in"),
+        ({"page_size": 32, "max_prefill_tokens": 16}, "must hold a page"),
         ({"sampling": "rejection"}, "needs topk 1"),
     ],
 )
@@ -23,6 +24,8 @@ def test_impossible_settings_are_refused(settings: dict[str, Any], words: str) -
 
 
 def test_a_row_has_room_for_the_longest_request_and_its_reserve() -> None:
-    config = EngineConfig(topk=4, num_steps=4, num_draft_tokens=10, page_size=64, slots=640)
+    config = EngineConfig(
+        topk=4, num_steps=4, num_draft_tokens=10, page_size=64, slots=640, max_prefill_tokens=64
+    )
     assert config.reserve == 1024
     assert config.row_width >= config.context_len + config.reserve + config.page_size - 1
