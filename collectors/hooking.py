@@ -23,10 +23,14 @@ Steps = Generator[None, Any, None]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a hook is called and where its function may be, newest first: `module:function` or `module:Class.method`."""
+    """What a hook is called and where its function may be, newest first: `module:function` or `module:Class.method`.
+
+    An `optional` function is missing by design in some releases: then nothing is said of it.
+    """
 
     name: str
     candidates: tuple[str, ...]
+    optional: bool = False
 
 
 class Call:
@@ -104,10 +108,13 @@ class Patches:
             if owner is not None and self._wrap(target.name, owner, attribute, hook):
                 self.resolved[target.name] = candidate
                 return True
-        self.resolved.setdefault(target.name, None)
+        if not target.optional:
+            self.resolved.setdefault(target.name, None)
         return False
 
-    def install_methods(self, name: str, cls: type, methods: tuple[str, ...], hook: Hook) -> bool:
+    def install_methods(
+        self, name: str, cls: type, methods: tuple[str, ...], hook: Hook, optional: bool = False
+    ) -> bool:
         """Wrap the methods wherever a class of the MRO defines them; whether there was one."""
         found = []
         for owner in cls.__mro__[:-1]:
@@ -116,7 +123,7 @@ class Patches:
                     self._wrap(name, owner, method, hook)
                 if _is_wrapped(vars(owner).get(method)):
                     found.append(f"{owner.__module__}:{owner.__qualname__}.{method}")
-        if found or name not in self.resolved:
+        if found or not (optional or name in self.resolved):
             self.resolved[name] = ", ".join(found) or None
         return bool(found)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from speckv_debug.collectors.hooking import Call, Hook, Steps, Target
 from speckv_debug.collectors.sglang import targets
+from speckv_debug.collectors.sglang.engine import NGRAM
 from speckv_debug.collectors.sglang.journal import Held
 from speckv_debug.collectors.sglang.scene import Methods, Scene
 from speckv_debug.collectors.sglang.verify_rows import Commit, Sampled, verify_rows
@@ -41,11 +42,16 @@ class AcceptHooks:
         self._table_slots: Staged | None = None
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
-        yield targets.VERIFY, self.verify
-        yield targets.VERIFY_MULTI_LAYER, self.verify
-        yield targets.VERIFY_NGRAM, self.verify
-        yield targets.PREPARE_VERIFY, self.prepare_verify
-        yield targets.PREPARE_VERIFY_NGRAM, self.prepare_verify
+        algorithm = self._scene.engine.algorithm
+        if algorithm is None:
+            return
+        if algorithm == NGRAM:
+            yield targets.VERIFY_NGRAM, self.verify
+            yield targets.PREPARE_VERIFY_NGRAM, self.prepare_verify
+        else:
+            yield targets.VERIFY, self.verify
+            yield targets.VERIFY_MULTI_LAYER, self.verify
+            yield targets.PREPARE_VERIFY, self.prepare_verify
         yield targets.SAMPLE, self.sample
         yield targets.GREEDY, self.greedy
         yield targets.REJECTION, self.rejection

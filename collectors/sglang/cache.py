@@ -32,7 +32,7 @@ class CacheHooks:
         yield Methods("unlock", cls, ("dec_lock_ref",), self.unlock)
         yield Methods("reset", cls, ("reset",), self.reset)
         yield Methods("checkpoint", cls, ("checkpoint", "cache_unfinished_req"), self.checkpoint)
-        yield Methods("cache_finished", cls, ("cache_finished_req",), self.cache_finished)
+        yield Methods("cache_finished", cls, ("cache_finished_req",), self.cache_finished, optional=True)
 
     def insert(self, call: Call) -> Steps:
         """insert(params): its duplicates are freed on the way, or by the caller behind it."""

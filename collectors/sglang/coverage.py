@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from speckv_debug.collectors.sglang.engine import Engine
+from speckv_debug.collectors.sglang.engine import NGRAM, Engine
 
 SCHEDULING = ("next_batch", "run_batch", "process_result")
 NEEDS: dict[str, tuple[str, ...]] = {
     "alloc": ("allocate", "alloc_extend", "alloc_decode"),
-    "free": ("free", "group_begin", "group_end", "release", "insert", "evict"),
+    "free": (
+        *("free", "free_pages", "group_begin", "group_end", "insert", "evict"),
+        *("release", "release_tail", "checkpoint", "cache_finished"),
+    ),
     "free_group": ("group_begin", "group_end"),
     "table_write": ("row_write", "write_extend", "alloc_decode", "row_alloc"),
     "row_alloc": ("row_alloc",),
@@ -21,13 +24,17 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "forward:extend": ("model_forward", "worker_forward", "run_batch"),
     "forward:decode": ("model_forward", "worker_forward", "run_batch"),
 }
+OPTIONAL = frozenset(
+    {"alloc_spec", "cache_finished", "draft_tail", "free_pages", "move_core", "release_tail"}
+)
+"""Hooks of functions that some releases do without; where one is, it has to work."""
 SPECULATIVE: dict[str, tuple[str, ...]] = {
-    "alloc": ("prepare_spec",),
-    "table_write": ("prepare_spec", "write_spec"),
+    "alloc": ("prepare_spec", "alloc_spec"),
+    "table_write": ("prepare_spec", "alloc_spec", "write_spec"),
     "lengths": ("resolve",),
-    "reserve": ("prepare_spec", "reserve"),
+    "reserve": ("prepare_spec", "alloc_spec", "reserve"),
     "accept": ("sample", "greedy", "run_batch"),
-    "move": ("move", "move_accepted"),
+    "move": ("move", "move_core", "move_accepted", "draft_tail"),
     "compact": ("compact",),
     "forward:target_verify": ("model_forward", "run_batch"),
 }
@@ -35,16 +42,17 @@ DRAFTING: dict[str, tuple[str, ...]] = {
     "forward:draft": ("model_forward", "run_batch"),
     "forward:draft_extend": ("model_forward", "run_batch"),
 }
-NGRAM_NEVER_COMPACTS = "NGRAM"
 
 
 def recorded_tables(
     engine: Engine, resolved: Mapping[str, str | None], broken: Collection[str]
 ) -> tuple[str, ...]:
     """The tables and kinds that are recorded whole, `note` and `drop` included."""
-    working = {name for name, to in resolved.items() if to is not None} - set(broken)
+    works = {name: to is not None and name not in broken for name, to in resolved.items()}
     needs = _needs(engine)
-    whole = {table for table, hooks in needs.items() if working >= {*hooks, *SCHEDULING}}
+    whole = {
+        t for t, hooks in needs.items() if all(works.get(h, h in OPTIONAL) for h in (*hooks, *SCHEDULING))
+    }
     kinds = {table for table in whole if table.startswith("forward:")}
     if kinds == {table for table in needs if table.startswith("forward:")} and not engine.runs_draft_graphs:
         whole = (whole - kinds) | {"forward"}
@@ -57,8 +65,8 @@ def _needs(engine: Engine) -> dict[str, tuple[str, ...]]:
         return needs
     for table, hooks in SPECULATIVE.items():
         needs[table] = (*needs.get(table, ()), *hooks)
-    if engine.algorithm == NGRAM_NEVER_COMPACTS:
-        needs["compact"] = ("sample",)
+    if engine.algorithm == NGRAM:
+        needs["compact"] = ("sample",)  # it gathers what was accepted and compacts nothing
         needs["accept"] = (*needs["accept"], "verify_ngram", "prepare_verify_ngram")
     else:
         needs["accept"] = (*needs["accept"], "verify", "prepare_verify")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
-from speckv_debug.collectors.sglang.engine import EAGLE_FAMILY, WITHOUT_DRAFT_KV, Engine
+from speckv_debug.collectors.sglang.engine import EAGLE_FAMILY, NGRAM, Engine
 
 RANKS = {"tp": "tp_rank", "pp": "pp_rank", "dp": "dp_rank"}
 
@@ -105,7 +105,7 @@ def _speculation(engine: Engine) -> dict[str, Any]:
         "num_draft_tokens": engine.argument("speculative_num_draft_tokens"),
         "num_non_draft": 1,
         "accept_index_rows": "flat",
-        "draft_token_offset": None if algorithm in WITHOUT_DRAFT_KV else int(algorithm in EAGLE_FAMILY),
+        "draft_token_offset": None if algorithm == NGRAM else int(algorithm in EAGLE_FAMILY),
         "rejection_sampling": bool(engine.argument("speculative_use_rejection_sampling", False)),
         "simulate_acc_len": _simulated_length(),
     }

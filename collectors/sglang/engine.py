@@ -14,7 +14,7 @@ WORKER_PATHS = (
     ("model_runner",),
 )
 EAGLE_FAMILY = ("EAGLE", "EAGLE3", "NEXTN", "FROZEN_KV_MTP")
-WITHOUT_DRAFT_KV = ("NGRAM",)
+NGRAM = "NGRAM"
 
 
 class Engine:

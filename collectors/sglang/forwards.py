@@ -49,7 +49,8 @@ class ForwardHooks:
         staged, batch = stage(tokens), self._scene.activity.schedule_batch
         unfinished = getattr(batch, "chunked_req", None)
         for index, (row, req) in enumerate(zip(rows, batch.reqs, strict=False)):
-            if row["mode"] in ("extend", "decode") and req is not unfinished and index < tokens.numel():
+            goes_on = row["mode"] == "extend" and req is unfinished
+            if not goes_on and index < tokens.numel():
                 row["next_token"] = staged.item(index)
 
     def model_forward(self, call: Call) -> Steps:

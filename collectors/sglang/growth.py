@@ -50,10 +50,11 @@ class GrowthHooks:
         yield targets.ALLOC_EXTEND, self.alloc_extend
         yield targets.WRITE_EXTEND, self.write_extend
         yield targets.ALLOC_DECODE, self.alloc_decode
-        yield targets.PREPARE_SPEC, self.prepare_spec
-        yield targets.RESERVE, self.reserve
-        yield targets.ALLOC_SPEC, self.alloc_spec
-        yield targets.WRITE_SPEC, self.write_spec
+        if self._scene.engine.algorithm is not None:
+            yield targets.PREPARE_SPEC, self.prepare_spec
+            yield targets.RESERVE, self.reserve
+            yield targets.ALLOC_SPEC, self.alloc_spec
+            yield targets.WRITE_SPEC, self.write_spec
 
     def methods(self) -> Iterator[Methods]:
         yield from ()

@@ -22,7 +22,8 @@ class LengthHooks:
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         yield targets.PREPARE_EXTEND, self.prepare_extend
         yield targets.PREPARE_DECODE, self.prepare_decode
-        yield targets.RESOLVE, self.resolve
+        if self._scene.engine.algorithm is not None:
+            yield targets.RESOLVE, self.resolve
 
     def methods(self) -> Iterator[Methods]:
         yield from ()

@@ -9,7 +9,7 @@ from typing import Any
 from speckv_debug.collectors.hooking import Call, Hook, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.describe import components_of
-from speckv_debug.collectors.sglang.engine import targets_from_window
+from speckv_debug.collectors.sglang.engine import NGRAM, targets_from_window
 from speckv_debug.collectors.sglang.scene import Methods, Scene
 from speckv_debug.collectors.staging import Staged, fingerprints, stage
 
@@ -31,14 +31,17 @@ class MoveHooks:
         self._passage: _Passage | None = None
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
-        yield targets.MOVE_ACCEPTED, self.move_accepted
-        yield targets.DRAFT_TAIL, self.draft_tail
-        yield targets.COMPACT, self.compact
+        algorithm = self._scene.engine.algorithm
+        if algorithm is not None:
+            yield targets.MOVE_ACCEPTED, self.move_accepted
+        if algorithm not in (None, NGRAM):
+            yield targets.DRAFT_TAIL, self.draft_tail
+            yield targets.COMPACT, self.compact
 
     def methods(self) -> Iterator[Methods]:
         for pool in (self._scene.engine.target_pool, *self._scene.engine.draft_pools()):
             yield Methods("move", type(pool), targets.MOVER, self.move)
-            yield Methods("move_core", type(pool), targets.MOVER_CORE, self.move_core)
+            yield Methods("move_core", type(pool), targets.MOVER_CORE, self.move_core, optional=True)
 
     def move_accepted(self, call: Call) -> Steps:
         with self._scene.activity.moving("accept"):

@@ -31,7 +31,7 @@ class PageHooks:
         cls = type(self._scene.engine.allocator)
         yield Methods("allocate", cls, targets.ALLOCATES, self.allocate)
         yield Methods("free", cls, targets.FREES, self.free)
-        yield Methods("free_pages", cls, targets.FREES_PAGES, self.free_pages)
+        yield Methods("free_pages", cls, targets.FREES_PAGES, self.free_pages, optional=True)
         yield Methods("group_begin", cls, targets.GROUP_BEGINS, self.group_begin)
         yield Methods("group_end", cls, targets.GROUP_ENDS, self.group_end)
         yield Methods("clear", cls, targets.CLEARS, self.clear)

@@ -36,6 +36,7 @@ class Methods:
     cls: type
     names: tuple[str, ...]
     hook: Hook
+    optional: bool = False
 
 
 class HookGroup(Protocol):

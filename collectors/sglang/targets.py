@@ -46,7 +46,9 @@ VERIFY = Target(
     ),
 )
 VERIFY_MULTI_LAYER = Target(
-    "verify_multi_layer", (f"{SPECULATIVE}.multi_layer_eagle_worker_v2:MultiLayerEagleWorkerV2.verify",)
+    "verify_multi_layer",
+    (f"{SPECULATIVE}.multi_layer_eagle_worker_v2:MultiLayerEagleWorkerV2.verify",),
+    optional=True,
 )
 VERIFY_NGRAM = Target("verify_ngram", (f"{SPECULATIVE}.ngram_worker:NGRAMWorker.forward_batch_generation",))
 PREPARE_VERIFY = Target("prepare_verify", (f"{SPECULATIVE}.eagle_utils:eagle_prepare_for_verify",))
@@ -64,6 +66,7 @@ REJECTION = Target(
         f"{KERNELS}.reject_sampling:chain_speculative_sampling_triton",
         f"{SPECULATIVE}.reject_sampling:chain_speculative_sampling_triton",
     ),
+    optional=True,
 )
 TARGET_ONLY = Target(
     "target_only",
@@ -71,8 +74,9 @@ TARGET_ONLY = Target(
         f"{KERNELS}.sampling:tree_speculative_sampling_target_only",
         "sgl_kernel.speculative:tree_speculative_sampling_target_only",
     ),
+    optional=True,
 )
-SIMULATED = Target("simulated", (f"{SPECULATIVE}.spec_utils:generate_simulated_accept_index",))
+SIMULATED = Target("simulated", (f"{SPECULATIVE}.spec_utils:generate_simulated_accept_index",), optional=True)
 
 # move and compaction
 MOVE_ACCEPTED = Target("move_accepted", (f"{SPECULATIVE}.spec_utils:move_accept_tokens_to_target_kvcache",))
@@ -82,6 +86,7 @@ DRAFT_TAIL = Target(
         f"{SPECULATIVE}.eagle_worker_common:duplicate_prefix_tail_to_draft_branches",
         f"{SPECULATIVE}.base_spec_worker:duplicate_prefix_tail_to_draft_branches",
     ),
+    optional=True,
 )
 COMPACT = Target(
     "compact",
@@ -96,7 +101,7 @@ WINDOW_TARGETS = "fill_front_out_cache_loc_func"
 # allocation, table, lengths
 ALLOC_EXTEND = Target("alloc_extend", (f"{ALLOCATION}:alloc_for_extend", f"{COMMON}:alloc_for_extend"))
 ALLOC_DECODE = Target("alloc_decode", (f"{ALLOCATION}:alloc_for_decode", f"{COMMON}:alloc_for_decode"))
-ALLOC_SPEC = Target("alloc_spec", (f"{ALLOCATION}:alloc_for_spec_decode",))
+ALLOC_SPEC = Target("alloc_spec", (f"{ALLOCATION}:alloc_for_spec_decode",), optional=True)
 PREPARE_SPEC = Target("prepare_spec", (f"{SPECULATIVE}.eagle_utils:eagle_prepare_for_decode",))
 RESERVE = Target(
     "reserve",
@@ -120,7 +125,7 @@ RESOLVE = Target("resolve", (f"{RESULTS}._resolve_spec_v2_tokens",))
 
 # the end of a request
 RELEASE = Target("release", (f"{COMMON}:release_kv_cache",))
-RELEASE_TAIL = Target("release_tail", (f"{COMMON}:_release_overallocated_kv_indices",))
+RELEASE_TAIL = Target("release_tail", (f"{COMMON}:_release_overallocated_kv_indices",), optional=True)
 RETRACT = Target("retract", (f"{SCHEDULE_BATCH}:release_req",))
 
 # methods, wrapped on the classes that the scheduler built

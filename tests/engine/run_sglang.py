@@ -38,7 +38,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--page", type=int, default=1)
     parser.add_argument("--overlap", action="store_true")
     parser.add_argument("--attention", default="intel_amx", choices=["intel_amx", "triton"])
-    parser.add_argument("--requests", type=int, default=8)
+    parser.add_argument("--requests", type=int, default=10)
     parser.add_argument("--new-tokens", type=int, default=24)
     parser.add_argument("--noise", type=float, default=0.05)
     parser.add_argument("--pool", type=int, default=1024, help="slots")
@@ -47,7 +47,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--attach", metavar="OUT", help="record with speckv_debug.attach, not through the plugin"
     )
-    parser.add_argument("--break-hook", metavar="MODULE:CLASS.METHOD", help="let this recording code raise")
+    parser.add_argument(
+        "--break-hook",
+        action="append",
+        default=[],
+        metavar="MODULE:CLASS.METHOD",
+        help="let this recording code raise; may be repeated",
+    )
     return parser.parse_args()
 
 
@@ -78,8 +84,8 @@ def _attach(args: argparse.Namespace) -> Any:
 
     import speckv_debug
 
-    if args.break_hook:
-        _break(args.break_hook)
+    for place in args.break_hook:
+        _break(place)
     if args.attach:
         return speckv_debug.attach("sglang", out=args.attach)
     load_plugins()

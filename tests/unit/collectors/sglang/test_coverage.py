@@ -4,7 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from speckv_debug.collectors.sglang.coverage import DRAFTING, NEEDS, SCHEDULING, SPECULATIVE, recorded_tables
+from speckv_debug.collectors.sglang.coverage import (
+    DRAFTING,
+    NEEDS,
+    OPTIONAL,
+    SCHEDULING,
+    SPECULATIVE,
+    recorded_tables,
+)
 
 
 def engine(algorithm="EAGLE", drafts=True, graphs=False):
@@ -30,6 +37,12 @@ def test_a_broken_hook_takes_its_table_away(hook, table):
     assert table in recorded_tables(engine(), everything(), ())
     assert table not in recorded_tables(engine(), everything(), {hook})
     assert table not in recorded_tables(engine(), everything() | {hook: None}, ())
+
+
+def test_a_function_that_a_release_does_without_is_no_hole_but_a_broken_hook_is():
+    without = {name: to for name, to in everything().items() if name not in OPTIONAL}
+    assert {"alloc", "free", "move"} <= set(recorded_tables(engine(), without, ()))
+    assert "alloc" not in recorded_tables(engine(), everything(), {"alloc_spec"})
 
 
 def test_draft_forwards_in_graphs_are_not_seen():

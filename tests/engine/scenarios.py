@@ -1,0 +1,75 @@
+"""The scenarios that the tests look at: each is one run of `record -- python run_sglang.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A run's name, the release that it drives, and its options.
+
+    `topk` 1 never moves; `plain` decodes without speculation; `fault` is planted from outside.
+    """
+
+    name: str
+    release: str = "0.5.23"
+    algorithm: str = "STANDALONE"
+    topk: int = 2
+    page: int = 1
+    overlap: bool = False
+    attention: str = "intel_amx"
+    noise: float = 0.06
+    fault: str | None = None
+    plain: bool = False
+    recorded: bool = True
+    more: tuple[str, ...] = ()
+
+    @property
+    def moves(self) -> bool:
+        """Whether accepted rows may lie apart."""
+        return self.topk > 1 or self.algorithm == "NGRAM"
+
+    def options(self) -> list[str]:
+        """Options of run_sglang.py; the folder of the release is the caller's."""
+        options = ["--algorithm", self.algorithm, "--topk", str(self.topk), "--page", str(self.page)]
+        options += [
+            "--attention",
+            self.attention,
+            "--noise",
+            str(self.noise),
+            "--pool",
+            str(1024 * self.page),
+        ]
+        options += ["--overlap"] if self.overlap else []
+        options += ["--plain"] if self.plain else []
+        options += ["--fault", self.fault] if self.fault else []
+        return [*options, *self.more]
+
+
+CLEAN = (
+    Scenario("topk2-page1"),
+    Scenario("topk2-page1-overlap", overlap=True, more=("--pool", "300")),
+    Scenario("topk2-page16", page=16, attention="triton"),
+    Scenario("topk1-page16-overlap", topk=1, page=16, overlap=True, noise=0.2),
+    Scenario("ngram", algorithm="NGRAM"),
+    Scenario("release-0.5.15", release="0.5.15", attention="triton"),
+)
+FAULTY = (
+    Scenario("swapped", fault="swapped-mover-arguments"),
+    Scenario("skipped", fault="skipped-move"),
+    Scenario("leaked", fault="leaked-tail", overlap=True),
+)
+PLAIN = Scenario("plain", plain=True, recorded=False)
+BROKEN_HOOKS = Scenario(
+    "broken-hooks",
+    more=(
+        "--break-hook",
+        "speckv_debug.collectors.sglang.moves:MoveHooks._emit",
+        "--break-hook",
+        "speckv_debug.collectors.sglang.growth:SpecGrant.begin",
+    ),
+)
+ATTACHED = Scenario("attached", overlap=True, recorded=False)
+
+SCENARIOS = {each.name: each for each in (*CLEAN, *FAULTY, PLAIN, BROKEN_HOOKS, ATTACHED)}

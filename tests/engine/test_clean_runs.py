@@ -1,0 +1,162 @@
+"""Clean runs of the real SGLang: complete, consistent with the engine's own account, and without a finding."""
+
+from __future__ import annotations
+
+import pytest
+from accounts import account_of, rejected_at_the_end
+from running import Run
+from scenarios import CLEAN, PLAIN
+
+SCENARIOS = [scenario.name for scenario in CLEAN]
+pytestmark = pytest.mark.parametrize("scenario", SCENARIOS)
+
+EVERY_ALGORITHM = {
+    "accept",
+    "alloc",
+    "cache",
+    "compact",
+    "forward",
+    "free",
+    "free_group",
+    "lengths",
+    "move",
+    "pool_stat",
+    "release",
+    "reserve",
+    "row_alloc",
+    "row_free",
+    "table_write",
+}
+ALWAYS_JUDGED = [
+    "ACC-COUNT",
+    "ACC-BLOCK",
+    "ACC-CHAIN",
+    "ACC-SHIFT",
+    "LOC-ROW",
+    "LOC-UNIQ",
+    "LOC-RANGE",
+    "LOC-WIDTH",
+    "MOV-MISSING",
+    "LEN-SEQ",
+    "LEN-ORDER",
+    "LEN-COMMIT",
+    "LEN-STALE",
+    "LEN-ALLOC",
+    "OWN-DFREE",
+    "OWN-UAF",
+    "OWN-ALIAS",
+    "OWN-LEAK",
+    "OWN-PAGESAFE",
+    "TRC-GAP",
+]
+
+
+def test_the_target_ended_well_and_reported(run: Run) -> None:
+    assert run.exit_code == 0, run.stderr[-2000:]
+    assert "reported" in run.stderr
+    info = run.process.info
+    assert (info.engine, info.engine_version) == ("sglang", run.scenario.release)
+    assert run.process.problems == ()
+    assert info.from_start
+
+
+def test_every_hook_resolved_and_no_hook_failed(run: Run) -> None:
+    assert None not in run.process.info.hooks.values()
+    assert set(run.process.info.tables) >= EVERY_ALGORITHM
+    assert [note.text for note in run.of("note")] == []
+    assert run.of("drop") == []
+
+
+def test_the_process_describes_itself(run: Run) -> None:
+    scenario, info = run.scenario, run.process.info
+    settings = info.settings
+    assert settings["algorithm"] == scenario.algorithm
+    assert settings["overlap"] is scenario.overlap
+    assert settings["num_draft_tokens"] == (4 if scenario.topk == 1 else 6)
+    assert (settings["num_non_draft"], settings["accept_index_rows"]) == (1, "flat")
+    pool = info.pool("full")
+    assert (pool.page_size, pool.reserved_slots) == (scenario.page, scenario.page)
+    assert (info.pool("draft") is None) == (scenario.algorithm == "NGRAM")
+
+
+def test_the_run_holds_what_it_was_made_for(run: Run) -> None:
+    assert len(run.of("accept")) >= 60
+    moved = sum(
+        src != tgt
+        for e in run.of("move")
+        if e.caller == "accept"
+        for src, tgt in zip(e.src, e.tgt, strict=True)
+    )
+    assert moved >= 20 if run.scenario.moves else moved == 0
+    assert any(e.action == "match" and e.served_len for e in run.of("cache"))
+    assert rejected_at_the_end(run.events)
+
+
+def test_check_finds_nothing_and_judges_nearly_all(run: Run) -> None:
+    report = run.report
+    assert [f for f in report["findings"] if f["severity"] in ("error", "warning")] == []
+    assert (report["verdict"], report["exit_code"]) == ("clean", 0)
+    checked = sum(report["checked"].values())
+    unknown = sum(entry["instances"] for entry in report["unknown"])
+    assert checked >= 0.95 * (checked + unknown)
+
+
+def test_every_rule_whose_event_occurs_has_judged_instances(run: Run) -> None:
+    expected = list(ALWAYS_JUDGED)
+    if run.of("move"):
+        expected += ["MOV-PAIR", "MOV-HAZARD"]
+    if run.of("compact"):
+        expected += ["MOV-COMPACT"]
+    assert {
+        rule: run.report["checked"].get(rule, 0) for rule in expected if not run.report["checked"].get(rule)
+    } == {}
+
+
+def test_slots_and_moves_are_those_of_an_independent_count(run: Run) -> None:
+    counted = run.counted
+    assert [slot for e in run.of("alloc") for slot in e.slots] == counted["allocated"]
+    assert [slot for e in run.of("free") for slot in e.slots] == counted["freed"]
+    assert [[list(e.tgt), list(e.src)] for e in run.of("move")] == counted["moves"]
+
+
+def test_the_engines_own_account_of_its_pool_follows_from_the_events(run: Run) -> None:
+    account = account_of(run.process)
+    assert account.compared >= 10
+    assert account.faults == []
+
+
+def test_tokens_are_those_of_plain_decoding(run: Run, runs) -> None:
+    assert runs[PLAIN.name].exit_code == 0, runs[PLAIN.name].stderr[-2000:]
+    assert run.tokens == runs[PLAIN.name].tokens
+
+
+def test_accepted_tokens_are_the_output(run: Run) -> None:
+    """The token after the prompt, then each verify's choices along its path: what the client got."""
+    for request, output in run.tokens.items():
+        first = next(
+            e.next_token for e in run.of("forward") if e.request == request and e.next_token is not None
+        )
+        told = [first]
+        for e in (e for e in run.of("accept") if e.request == request):
+            told += [e.predict[row - e.block_start] for row in e.accept_index[: e.accept_len]]
+        assert told[: len(output)] == output
+
+
+def test_preparation_carries_the_step_that_it_prepares(run: Run) -> None:
+    launched = {e.step for e in run.of("forward")}
+    for table in ("reserve", "alloc", "row_alloc"):
+        assert {e.step for e in run.of(table)} <= launched
+    verifies = {(e.request, e.step): e for e in run.of("accept")}
+    commits = [e for e in run.of("lengths") if e.cause == "verify_commit"]
+    assert commits
+    for e in commits:
+        assert e.committed == verifies[e.request, e.step].new_seq_len
+
+
+def test_lanes_are_told_apart_only_under_overlap(run: Run) -> None:
+    lanes = {e.lane for e in run.events if e.table not in ("note", "drop")}
+    assert lanes == ({"schedule", "forward"} if run.scenario.overlap else {None})
+    if run.scenario.overlap:
+        assert {e.lane for e in run.of("accept") + run.of("move")} == {"forward"}
+        lag = [e.seq_len for e in run.of("accept")]
+        assert lag

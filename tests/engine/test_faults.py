@@ -1,0 +1,67 @@
+"""Faults planted in the real engine from outside: the right rule, at the first bad step, of the right request."""
+
+from __future__ import annotations
+
+import pytest
+from running import Run
+from scenarios import FAULTY
+
+EXPECTED = {"swapped": "MOV-PAIR", "skipped": "MOV-MISSING", "leaked": "OWN-LEAK"}
+pytestmark = pytest.mark.parametrize("scenario", [scenario.name for scenario in FAULTY])
+
+
+def first_finding(run: Run) -> dict:
+    """The finding that comes first and follows from no other."""
+    return next(f for f in run.report["findings"] if f["severity"] == "error" and f["cause"] is None)
+
+
+def test_check_exits_1_and_names_the_rule(run: Run) -> None:
+    assert run.exit_code == 0, run.stderr[-2000:]
+    assert run.report["exit_code"] == 1
+    rules = {f["rule"] for f in run.report["findings"] if f["severity"] == "error" and f["cause"] is None}
+    assert rules == {EXPECTED[run.scenario.name]}
+
+
+def test_step_and_requests_are_those_of_the_fault(run: Run) -> None:
+    step, requests = WHERE[run.scenario.name](run)
+    assert first_finding(run)["step"] == step
+    assert first_finding(run)["request"] in requests
+    found = {f["request"] for f in run.report["findings"] if f["step"] == step and f["severity"] == "error"}
+    assert found == requests
+
+
+def test_the_events_before_the_fault_are_those_of_the_clean_run(run: Run, runs) -> None:
+    clean = runs["topk2-page1-overlap" if run.scenario.overlap else "topk2-page1"]
+    place = first_finding(run)["step"]
+    if not run.scenario.overlap:  # the clean run under overlap has a smaller pool
+        before = [(e.request, e.seq_len, e.predict) for e in run.of("accept") if e.step < place]
+        assert before == [(e.request, e.seq_len, e.predict) for e in clean.of("accept") if e.step < place]
+
+
+def _sixth_move(run: Run) -> tuple[int, set[str]]:
+    """The fault begins at the sixth call that moves something; requests with a row out of place are hit."""
+    move = [e for e in run.of("move") if e.caller == "accept"][5]
+    return move.step, _out_of_place(run, move.step)
+
+
+def _sixth_verify(run: Run) -> tuple[int, set[str]]:
+    step = sorted({e.step for e in run.of("accept")})[5]
+    return step, _out_of_place(run, step)
+
+
+def _out_of_place(run: Run, step: int) -> set[str]:
+    """Requests whose accepted rows are not the first of their block."""
+    return {
+        e.request
+        for e in run.of("accept")
+        if e.step == step
+        and list(e.accept_index[: e.accept_len]) != list(range(e.block_start, e.block_start + e.accept_len))
+    }
+
+
+def _second_release(run: Run) -> tuple[int, set[str]]:
+    release = run.of("release")[1]
+    return release.step, {release.request}
+
+
+WHERE = {"swapped": _sixth_move, "skipped": _sixth_verify, "leaked": _second_release}
