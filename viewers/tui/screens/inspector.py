@@ -30,7 +30,7 @@ class InspectorScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "slash", "find", "Find", key_display="/", tooltip="Find by name", id="go.find", priority=True
+            "slash", "find", "Find", key_display="/", tooltip="Find by a text", id="go.find", priority=True
         ),
         Binding(
             "colon",

@@ -35,7 +35,9 @@ class StepScreen(InspectorScreen):
             "right,l", "along(1)", "Next", tooltip="Next verify of this request", id="step.next", group=ALONG
         ),
         Binding("r", "across(1)", "Request", tooltip="Next request of this step", id="step.request"),
-        Binding("R", "across(-1)", tooltip="Request before", id="step.request-before", show=False),
+        Binding(
+            "R", "across(-1)", tooltip="Request before of this step", id="step.request-before", show=False
+        ),
         Binding("e", "events", tooltip="Show the events around this verify", id="step.events", show=False),
     ]
 

@@ -22,11 +22,12 @@ class Overview(Static):
         self._accept_len: Ints = np.zeros(0, np.int64)
         self._marked: Ints = np.zeros(0, np.int64)
         self._cursor = 0
+        self._columns = ""
 
     def show(self, accept_len: Ints, marked: Ints) -> None:
         """Draw these accept lengths; `marked` are the indices with a finding."""
         self._accept_len, self._marked = accept_len, marked
-        self._draw()
+        self.on_resize()
 
     def point_at(self, index: int) -> None:
         """Move the cursor mark."""
@@ -34,30 +35,35 @@ class Overview(Static):
         self._draw()
 
     def on_resize(self) -> None:
+        self._columns = columns(self._accept_len, self.content_region.width)
         self._draw()
 
     def _draw(self) -> None:
-        width = self.content_region.width
-        self.update(overview(self._accept_len, self._marked, self._cursor, width))
+        marks = pointers(len(self._accept_len), len(self._columns), self._marked, self._cursor)
+        parts = ((mark, ink.BAD if mark == "✗" else ink.PLACE) for mark in marks)
+        self.update(Content.assemble((self._columns, ink.GOOD), "\n", *parts))
 
 
-def overview(accept_len: Ints, marked: Ints, cursor: int, width: int) -> Content:
-    """Two lines of at most `width` cells; negative accept lengths are left out."""
-    if not len(accept_len) or width <= 0:
-        return Content("")
-    cells = min(width, len(accept_len))
+def columns(accept_len: Ints, width: int) -> str:
+    """At most `width` columns, as high as the mean of what they stand for; negative lengths are left out."""
+    cells = max(0, min(width, len(accept_len)))
+    if not cells:
+        return ""
     column = np.arange(len(accept_len)) * cells // len(accept_len)
     known = accept_len >= 0
     total = np.bincount(column[known], accept_len[known], cells)
     seen = np.bincount(column[known], minlength=cells)
     mean = np.divide(total, seen, out=np.zeros(cells), where=seen > 0)
     height = np.ceil(mean * 8 / max(1.0, float(accept_len.max()))).astype(int)
+    return "".join(COLUMNS[h] for h in height)
+
+
+def pointers(count: int, cells: int, marked: Ints, cursor: int) -> str:
+    """Below `cells` columns for `count` verifies: ✗ at the marked ones, ▲ at the cursor."""
+    if not cells:
+        return ""
     below = [" "] * cells
-    below[column[min(cursor, len(accept_len) - 1)]] = "▲"
-    for index in marked:
-        below[column[index]] = "✗"
-    return Content.assemble(
-        ("".join(COLUMNS[h] for h in height), ink.GOOD),
-        "\n",
-        *((mark, ink.BAD if mark == "✗" else ink.PLACE) for mark in below),
-    )
+    below[min(cursor, count - 1) * cells // count] = "▲"
+    for column in np.unique(marked * cells // count):
+        below[column] = "✗"
+    return "".join(below)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from textual.command import CommandPalette
@@ -17,6 +18,7 @@ from speckv_debug.errors import UsageError
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.viewers.tui.app import InspectorApp
 from speckv_debug.viewers.tui.inspection import Inspection
+from speckv_debug.viewers.tui.keys import deeds
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.events import EventsScreen
 from speckv_debug.viewers.tui.screens.findings import FindingsScreen
@@ -26,6 +28,7 @@ from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from tests.inspected import LABEL, SmallProcess, SmallRun, broken, clean, inspection, text_of
 
 Inspector = Pilot[None]
+MANUAL = Path(__file__).parents[4] / "docs" / "inspect.md"
 
 
 @asynccontextmanager
@@ -330,10 +333,16 @@ async def test_the_palette_runs_any_action_by_name() -> None:
         await until(pilot, lambda: here(app)[0] is StepsScreen)
 
 
-async def test_every_key_has_a_sentence_and_a_stable_name() -> None:
-    for owner in (InspectorApp, FindingsScreen, StepsScreen, StepScreen, EventsScreen):
-        for binding in owner.BINDINGS:
-            assert "." in binding.id and binding.tooltip, binding
+async def test_every_key_has_a_sentence_and_stands_in_the_manual() -> None:
+    manual = MANUAL.read_text()
+    ranks = (SmallProcess(SmallRun(60)), SmallProcess(SmallRun(60), "tp1-2"))
+    async with inspecting(inspection(broken, *ranks)) as (app, pilot):
+        for opening in ((), ("v",), ("enter",), ("e",)):
+            await pilot.press(*opening)
+            for deed in deeds(app.screen):
+                assert deed.sentence, deed
+                assert all(f"`{key}`" in manual for key in deed.keys), deed
+                assert deed.area == "move" or f"| {deed.sentence} |" in manual, deed
 
 
 async def test_keys_typed_ahead_go_where_they_were_meant() -> None:

@@ -11,7 +11,7 @@ from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.outline import outcome_of
 from speckv_debug.viewers.tui.widgets.evidence import evidence_lines
 from speckv_debug.viewers.tui.widgets.finding_list import FindingList
-from speckv_debug.viewers.tui.widgets.overview import overview
+from speckv_debug.viewers.tui.widgets.overview import columns, pointers
 from speckv_debug.viewers.tui.widgets.step_list import StepList, accepted
 from tests.inspected import LABEL, SmallProcess, SmallRun, broken, swapped_move
 
@@ -118,8 +118,12 @@ def test_evidence_is_a_table_with_the_broken_row_marked() -> None:
 
 def test_the_overview_fits_the_run_into_the_width() -> None:
     lengths = np.repeat(np.array([1, 4], np.int64), 500)
-    above, below = overview(lengths, np.array([999]), 0, 10).plain.split("\n")
-    assert above == "▂▂▂▂▂█████"
-    assert below == "▲        ✗"
-    assert overview(np.array([2, -1], np.int64), np.zeros(0, np.int64), 1, 10).plain == "█ \n ▲"
-    assert overview(np.zeros(0, np.int64), np.zeros(0, np.int64), 0, 10).plain == ""
+    assert columns(lengths, 10) == "▂▂▂▂▂█████"
+    assert columns(np.array([2, -1], np.int64), 10) == "█ "
+    assert columns(np.zeros(0, np.int64), 10) == columns(lengths, 0) == ""
+
+
+def test_findings_and_the_cursor_stand_below_their_column() -> None:
+    assert pointers(1000, 10, np.array([998, 999]), 0) == "▲        ✗"
+    assert pointers(1000, 10, np.zeros(0, np.int64), 5000) == "         ▲"
+    assert pointers(0, 0, np.zeros(0, np.int64), 0) == ""
