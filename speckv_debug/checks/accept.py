@@ -51,11 +51,12 @@ def _explain_count(batch: VerifyBatch, i: int) -> Details:
     held = f"{filled} rows in accept_index" if batch.ragged("accept_index").present[i] else "no accept_index"
     origin = number(batch.origin[i]) or 0
     rows = {entry - origin for entry in batch.ragged("accept_index")[i].tolist() if entry != -1}
-    marked = tuple(range(min(n, filled), max(n, filled)))
+    entries = len(batch.ragged("accept_index")[i])
+    marked = tuple(k for k in range(entries) if min(n, filled) <= k < max(n, filled))
     return Details(
         message=f"the engine reports {n} accepted rows, its accept_index names {filled}{shift}",
         expected="as many rows in accept_index as accept_len = num_correct_drafts + non-draft tokens, -1 behind them",
-        actual=f"{said}, {held}, index width {len(batch.ragged('accept_index')[i])}, verify width {batch.width[i]}",
+        actual=f"{said}, {held}, index width {entries}, verify width {batch.width[i]}",
         evidence=(draft_tree(batch, i, rows), accept_entries(batch, i, marked)),
     )
 

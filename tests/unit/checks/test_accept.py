@@ -153,3 +153,9 @@ def test_a_wrong_count_names_the_requests_behind_it(judge: Build) -> None:
     assert (finding.rule, finding.request) == ("ACC-COUNT", "a")
     assert "(b)" in finding.message
     assert [table.title for table in finding.evidence] == ["draft tree", "accept_index"]
+
+
+def test_a_damaged_length_is_explained_without_its_size(judge: Build) -> None:
+    finding = judge({"accept_len": 2**31 - 1}).findings[0]
+    assert finding.rule == "ACC-COUNT"
+    assert "2147483647" in finding.message

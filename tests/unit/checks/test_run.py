@@ -15,6 +15,7 @@ from speckv_debug.checks.run import check, named, select
 from speckv_debug.errors import UsageError
 from speckv_debug.model.finding import CheckResult, Finding, Severity
 from speckv_debug.recording.reader import Recording
+from speckv_debug.recording.schema import TABLES
 from speckv_debug.replay.verifies import VerifyBatch
 
 Build = Callable[..., Any]
@@ -196,3 +197,11 @@ def test_a_damaged_file_hides_what_it_held(record: Build, verify: Build) -> None
     assert result.checked == {"ACC-COUNT": 2, "MOV-MISSING": 0}
     assert any(why.startswith("a damaged file of move") for why in unknown(result, "MOV-MISSING"))
     assert not result.findings
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_bare_event_of_any_table_raises_nothing(record: Build, table: str) -> None:
+    raised: list[str] = []
+    recording = record({"event": table}, {"event": table, "step": 1}, head={"tables": list(TABLES)})
+    check(recording, on_error=lambda rule, error: raised.append(f"{rule}: {error!r}"))
+    assert not raised
