@@ -272,6 +272,8 @@ def test_blocks_gathered_as_wide_as_the_index(judge: Build, verify: Build) -> No
 
 
 def test_no_verify_at_all(judge: Build) -> None:
-    result = judge({"event": "forward", "step": 1, "mode": "extend", "request": "a", "row": 1, "slots": [100]})
+    result = judge(
+        {"event": "forward", "step": 1, "mode": "extend", "request": "a", "row": 1, "slots": [100]}
+    )
     assert result.checked == dict.fromkeys(MOV, 0)
     assert not result.unknown
