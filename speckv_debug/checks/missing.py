@@ -65,7 +65,8 @@ def lost(scope: Scope, rule: Rule, found: tuple[Loss, ...]) -> Mapping[str, Indi
         hit = (first <= loss.last) & (last >= loss.first) & ~taken
         if hit.any():
             taken |= hit
-            unknown[loss.why] = np.flatnonzero(hit)
+            before = unknown.get(loss.why, np.empty(0, dtype=np.int64))
+            unknown[loss.why] = np.concatenate((before, np.flatnonzero(hit)))
     return unknown
 
 

@@ -98,7 +98,8 @@ class Reserves(Picked):
         """Sum of `values` of the events of the same life and step; NULL if there is none, or one is NULL."""
         columns = self.lengths.columns(table)
         found: dict[tuple[int, int], int] = {}
-        if bool(self.lengths.columns("drop").texts("table").equal(table).any()):
+        dropped = bool(self.lengths.columns("drop").texts("table").equal(table).any())
+        if dropped or not self.info.records(table):
             return np.full(len(self), NULL, dtype=np.int64)
         lives, steps = self.lengths.lives.of(table).tolist(), columns.ints("step").tolist()
         for row in np.flatnonzero(which).tolist():

@@ -44,8 +44,9 @@ class Successions(Picked):
 
     @property
     def told(self) -> bool:
-        """Whether the recording would show what comes between two verifies and changes the length."""
-        return self.info.records("lengths") or self.info.records("forward")
+        """Whether the recording shows every verify, and what comes between two and changes the length."""
+        between = self.info.records("lengths") or self.info.records("forward")
+        return self.info.records("accept") and between
 
     @cached_property
     def _interrupted(self) -> Mask:

@@ -26,7 +26,7 @@ def forget(ledger: Ledger, index: int) -> None:
 
 
 def unproven(ledger: Ledger) -> None:
-    """What looks broken in the step whose rows were dropped may be the loss."""
+    """What looks broken around the step whose rows were dropped may be the loss."""
     for first, last, why in ledger.dropped:
         for law, tables in JUDGED.items():
             for table in tables:
@@ -38,7 +38,7 @@ def unproven(ledger: Ledger) -> None:
 
 
 def _since(ledger: Ledger, index: int) -> int:
-    """First `seq` of the step in which the drop stands."""
+    """First `seq` of the step before the one in which the drop stands: a note of a drop may come late."""
     rows = ledger.events.rows["drop"]
     seq, step = rows.ints("seq")[index], rows.ints("step")[index]
     columns = [ledger.events.table(name).columns for name in TABLES]
@@ -48,5 +48,5 @@ def _since(ledger: Ledger, index: int) -> int:
         return 0
     if step == NULL:
         step = int(steps[before][np.argmax(seqs[before])])
-    of_step = before & (steps == step)
+    of_step = before & ((steps == step) | (steps == step - 1))
     return int(seqs[of_step].min()) if of_step.any() else seq

@@ -102,7 +102,9 @@ class Commits(Picked):
 
     @cached_property
     def committed_before(self) -> Int64s:
-        """Committed length that the previous event reported, NULL if there is none."""
+        """Committed length that the previous event reported, NULL if there is none or it may not be in the recording."""
+        if not self.info.records("lengths"):
+            return np.full(len(self), NULL, dtype=np.int64)
         committed = np.append(self.columns.ints("committed"), NULL)
         return committed[self.before]
 
@@ -171,6 +173,8 @@ class LateCommits(Picked):
         newer = np.append(release.ints("seq"), -1)[by_release] > np.append(lengths.ints("seq"), -1)[by_length]
         of_release = np.append(release.ints("committed"), NULL)[by_release]
         of_length = np.append(lengths.ints("committed"), NULL)[by_length]
+        if not self.info.records("lengths"):
+            of_length = np.full(len(self), NULL, dtype=np.int64)
         return np.where(newer, of_release, of_length)
 
     @cached_property

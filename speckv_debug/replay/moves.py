@@ -83,7 +83,7 @@ class Relocations:
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """From the first to the last of the batch's accepts and the call."""
+        """From right before the first of the batch's accepts, which a hole there may hide, to the call."""
         accept, call = self.verifies.seq[self.verify], self.moves.seq[self.call]
         first, last = (
             call.max(initial=0) + np.zeros(len(self.moves), np.int64),
@@ -91,7 +91,7 @@ class Relocations:
         )
         np.minimum.at(first, self.call, np.minimum(accept, call))
         np.maximum.at(last, self.call, np.maximum(accept, call))
-        return first[self.call], last[self.call]
+        return first[self.call] - 1, last[self.call]
 
     @cached_property
     def whole(self) -> Mask:
