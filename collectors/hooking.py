@@ -18,6 +18,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from speckv_debug.collectors.calls import Call
+
 Steps = Generator[None, Any, None]
 
 
@@ -25,46 +27,30 @@ Steps = Generator[None, Any, None]
 class Target:
     """What a hook is called and where its function may be, newest first: `module:function` or `module:Class.method`.
 
-    An `optional` function is missing by design in some releases: then nothing is said of it.
+    An `optional` function is missing by design in some releases: then nothing is said of it. `parameters`
+    are the function's leading ones, without `self`: they name arguments where somebody wrapped the function
+    before and hides its signature.
     """
 
     name: str
     candidates: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
     optional: bool = False
 
 
-class Call:
-    """The arguments of one call, by the names of the function's parameters."""
-
-    __slots__ = ("_args", "_kwargs", "_places")
-
-    def __init__(self, places: Mapping[str, int], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._places, self._args, self._kwargs = places, args, kwargs
-
-    @property
-    def positional(self) -> tuple[Any, ...]:
-        """The arguments that were passed by place."""
-        return self._args
-
-    @property
-    def named(self) -> dict[str, Any]:
-        """The arguments that were passed by name."""
-        return self._kwargs
-
-    def __getitem__(self, name: str) -> Any:
-        if name in self._kwargs:
-            return self._kwargs[name]
-        return self._args[self._places[name]]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The argument, or `default` if it was not passed or the function has no such parameter."""
-        try:
-            return self[name]
-        except (KeyError, IndexError):
-            return default
-
-
 Hook = Callable[[Call], Steps]
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """Methods to be wrapped wherever a class of the MRO of `cls` defines them; the rest as in `Target`."""
+
+    name: str
+    cls: type
+    names: tuple[str, ...]
+    hook: Hook
+    parameters: tuple[str, ...] = ()
+    optional: bool = False
 
 
 @dataclass(slots=True)
@@ -105,26 +91,24 @@ class Patches:
         """Wrap the first candidate whose module is loaded; whether there was one."""
         for candidate in target.candidates:
             owner, attribute = _find(candidate)
-            if owner is not None and self._wrap(target.name, owner, attribute, hook):
+            if owner is not None and self._wrap(target.name, owner, attribute, hook, target.parameters):
                 self.resolved[target.name] = candidate
                 return True
         if not target.optional:
             self.resolved.setdefault(target.name, None)
         return False
 
-    def install_methods(
-        self, name: str, cls: type, methods: tuple[str, ...], hook: Hook, optional: bool = False
-    ) -> bool:
+    def install_methods(self, methods: Methods) -> bool:
         """Wrap the methods wherever a class of the MRO defines them; whether there was one."""
         found = []
-        for owner in cls.__mro__[:-1]:
-            for method in methods:
+        for owner in methods.cls.__mro__[:-1]:
+            for method in methods.names:
                 if method in vars(owner) and not _is_wrapped(vars(owner)[method]):
-                    self._wrap(name, owner, method, hook)
+                    self._wrap(methods.name, owner, method, methods.hook, methods.parameters)
                 if _is_wrapped(vars(owner).get(method)):
                     found.append(f"{owner.__module__}:{owner.__qualname__}.{method}")
-        if found or not (optional or name in self.resolved):
-            self.resolved[name] = ", ".join(found) or None
+        if found or not (methods.optional or methods.name in self.resolved):
+            self.resolved[methods.name] = ", ".join(found) or None
         return bool(found)
 
     def undo(self) -> None:
@@ -135,12 +119,13 @@ class Patches:
                 patch.put(patch.original, patch.wrapper)
         self._installed.clear()
 
-    def _wrap(self, name: str, owner: Any, attribute: str, hook: Hook) -> bool:
+    def _wrap(self, name: str, owner: Any, attribute: str, hook: Hook, parameters: tuple[str, ...]) -> bool:
         raw = vars(owner)[attribute]
         function = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
-        if not isinstance(function, types.FunctionType) or _is_wrapped(function):
-            return False  # a Triton kernel loses its launch syntax when wrapped
-        wrapper: Any = self._wrapper(name, function, hook)
+        if not _can_be_wrapped(function, owner):
+            return False
+        leading = ("self", *parameters) if isinstance(owner, type) else parameters
+        wrapper: Any = self._wrapper(name, function, hook, _places(function, leading))
         if isinstance(raw, (staticmethod, classmethod)):
             wrapper = type(raw)(wrapper)
         patch = _Patch(owner, attribute, raw, wrapper)
@@ -148,9 +133,9 @@ class Patches:
         self._installed.append(patch)
         return True
 
-    def _wrapper(self, name: str, function: Callable[..., Any], hook: Hook) -> Callable[..., Any]:
-        places = {parameter: place for place, parameter in enumerate(inspect.signature(function).parameters)}
-
+    def _wrapper(
+        self, name: str, function: Callable[..., Any], hook: Hook, places: Mapping[str, int]
+    ) -> Callable[..., Any]:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if not self.enabled or name in self.broken or not self._live():
@@ -211,6 +196,24 @@ class Patches:
 _wrappers: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
 
 
+def _can_be_wrapped(function: Any, owner: Any) -> bool:
+    """A Triton kernel loses its launch syntax, and a callable that is no function its way of binding `self`."""
+    if isinstance(function, types.FunctionType):
+        return function not in _wrappers
+    plain = callable(function) and not isinstance(function, type) and not hasattr(function, "__getitem__")
+    return plain and not isinstance(owner, type)
+
+
+def _places(function: Any, leading: tuple[str, ...]) -> dict[str, int]:
+    """Place of each parameter: as the function names them, and the leading ones that it doesn't."""
+    places = {name: place for place, name in enumerate(leading)}
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return places
+    return places | {name: place for place, name in enumerate(signature.parameters)}
+
+
 def _is_wrapped(raw: Any) -> bool:
     function = getattr(raw, "__func__", raw)
     return isinstance(function, types.FunctionType) and function in _wrappers
@@ -234,14 +237,3 @@ def _repoint_importers(old: Any, new: Any, source: Any) -> None:
         for attribute, value in list(vars(module).items()):
             if value is old:
                 setattr(module, attribute, new)
-
-
-def call_site(inside: Callable[[types.FrameType], bool]) -> str | None:
-    """`file:function` of the innermost caller outside this package for which `inside` is false."""
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if not module.startswith("speckv_debug.") and not inside(frame):
-            return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_code.co_name}"
-        frame = frame.f_back
-    return None

@@ -12,11 +12,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from speckv_debug.collectors.hooking import Call, Hook, Steps, Target
+from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.engine import NGRAM
 from speckv_debug.collectors.sglang.journal import Held
-from speckv_debug.collectors.sglang.scene import Methods, Scene
+from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.sglang.verify_rows import Commit, Sampled, verify_rows
 from speckv_debug.collectors.staging import Staged, stage
 

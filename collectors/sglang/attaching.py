@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from speckv_debug.collectors.hooking import Call, Patches, Steps, Target
+from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.hooking import Patches, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.collector import SglangCollector
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from speckv_debug.collectors.hooking import Call, Hook, Steps, Target
+from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang.engine import node_number, path_slots
 from speckv_debug.collectors.sglang.journal import SETTLE
 from speckv_debug.collectors.sglang.requests import request_id
-from speckv_debug.collectors.sglang.scene import Methods, Scene, tensor_like
+from speckv_debug.collectors.sglang.scene import Scene, tensor_like
 from speckv_debug.collectors.staging import stage
 
 
@@ -24,15 +25,17 @@ class CacheHooks:
 
     def methods(self) -> Iterator[Methods]:
         cls = type(self._scene.engine.tree)
-        yield Methods("insert", cls, ("insert",), self.insert)
-        yield Methods("match", cls, ("match_prefix",), self.match)
+        yield Methods("insert", cls, ("insert",), self.insert, ("params",))
+        yield Methods("match", cls, ("match_prefix",), self.match, ("params",))
         evict = "_evict" if hasattr(cls, "_evict") else "evict"
         yield Methods("evict", cls, (evict,), self.evict)
-        yield Methods("lock", cls, ("inc_lock_ref",), self.lock)
-        yield Methods("unlock", cls, ("dec_lock_ref",), self.unlock)
+        yield Methods("lock", cls, ("inc_lock_ref",), self.lock, ("node",))
+        yield Methods("unlock", cls, ("dec_lock_ref",), self.unlock, ("node",))
         yield Methods("reset", cls, ("reset",), self.reset)
-        yield Methods("checkpoint", cls, ("checkpoint", "cache_unfinished_req"), self.checkpoint)
-        yield Methods("cache_finished", cls, ("cache_finished_req",), self.cache_finished, optional=True)
+        yield Methods("checkpoint", cls, ("checkpoint", "cache_unfinished_req"), self.checkpoint, ("req",))
+        yield Methods(
+            "cache_finished", cls, ("cache_finished_req",), self.cache_finished, ("req",), optional=True
+        )
 
     def insert(self, call: Call) -> Steps:
         """insert(params): its duplicates are freed on the way, or by the caller behind it."""

@@ -109,9 +109,7 @@ class SglangCollector:
             for target, hook in group.functions():
                 patches.install(target, hook)
             for methods in group.methods():
-                patches.install_methods(
-                    methods.name, methods.cls, methods.names, methods.hook, methods.optional
-                )
+                patches.install_methods(methods)
         return loop
 
     def _failed(self, name: str, error: BaseException) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from speckv_debug.collectors.hooking import Call, Hook, Steps, Target
+from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.requests import NOBODY, Identity
-from speckv_debug.collectors.sglang.scene import Methods, Scene
+from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.staging import Derived, Staged, stage
 
 Forward = dict[str, Any]

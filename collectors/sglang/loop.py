@@ -6,10 +6,11 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
-from speckv_debug.collectors.hooking import Call, Hook, Steps, Target
+from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.journal import FORWARD, PREPARE, SETTLE
-from speckv_debug.collectors.sglang.scene import Methods, Scene
+from speckv_debug.collectors.sglang.scene import Scene
 
 REMEMBERED_RESULTS = 64
 
@@ -82,6 +83,7 @@ class LoopHooks:
         if now != self._settled_at:
             self._settled_at = now
             self.pool_stat()
+            self._scene.journal.sink.flush_soon()
         yield
 
     def event_loop(self, call: Call) -> Steps:

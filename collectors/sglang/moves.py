@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from speckv_debug.collectors.hooking import Call, Hook, Steps, Target
+from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.describe import components_of
 from speckv_debug.collectors.sglang.engine import NGRAM, targets_from_window
-from speckv_debug.collectors.sglang.scene import Methods, Scene
+from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.staging import Staged, fingerprints, stage
 
 Pairs = tuple[Staged, Staged]
+LOCATIONS = ("tgt_loc", "src_loc")
 
 
 @dataclass(slots=True)
@@ -40,8 +42,10 @@ class MoveHooks:
 
     def methods(self) -> Iterator[Methods]:
         for pool in (self._scene.engine.target_pool, *self._scene.engine.draft_pools()):
-            yield Methods("move", type(pool), targets.MOVER, self.move)
-            yield Methods("move_core", type(pool), targets.MOVER_CORE, self.move_core, optional=True)
+            yield Methods("move", type(pool), targets.MOVER, self.move, LOCATIONS)
+            yield Methods(
+                "move_core", type(pool), targets.MOVER_CORE, self.move_core, LOCATIONS, optional=True
+            )
 
     def move_accepted(self, call: Call) -> Steps:
         with self._scene.activity.moving("accept"):

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from speckv_debug.collectors.hooking import Call, Hook, Steps, Target, call_site
+from speckv_debug.collectors.calls import Call, call_site
+from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.activity import Grant
 from speckv_debug.collectors.sglang.requests import NOBODY, Identity
-from speckv_debug.collectors.sglang.scene import Methods, Scene, tensor_like
+from speckv_debug.collectors.sglang.scene import Scene, tensor_like
 from speckv_debug.collectors.staging import Derived, stage
 
 
@@ -30,8 +31,8 @@ class PageHooks:
     def methods(self) -> Iterator[Methods]:
         cls = type(self._scene.engine.allocator)
         yield Methods("allocate", cls, targets.ALLOCATES, self.allocate)
-        yield Methods("free", cls, targets.FREES, self.free)
-        yield Methods("free_pages", cls, targets.FREES_PAGES, self.free_pages, optional=True)
+        yield Methods("free", cls, targets.FREES, self.free, ("free_index",))
+        yield Methods("free_pages", cls, targets.FREES_PAGES, self.free_pages, ("page_ids",), optional=True)
         yield Methods("group_begin", cls, targets.GROUP_BEGINS, self.group_begin)
         yield Methods("group_end", cls, targets.GROUP_ENDS, self.group_end)
         yield Methods("clear", cls, targets.CLEARS, self.clear)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from speckv_debug.collectors.hooking import Hook, Target
+from speckv_debug.collectors.hooking import Hook, Methods, Target
 from speckv_debug.collectors.sglang.activity import Activity
 from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.journal import Journal
@@ -26,17 +26,6 @@ class Scene:
     def table_slots(self, row: int, start: int, stop: int) -> Staged:
         """`req_to_token[row, start:stop]` as it stands now."""
         return stage(self.engine.table.req_to_token[row, start:stop])
-
-
-@dataclass(frozen=True, slots=True)
-class Methods:
-    """Methods to be wrapped wherever a class of the MRO of `cls` defines them."""
-
-    name: str
-    cls: type
-    names: tuple[str, ...]
-    hook: Hook
-    optional: bool = False
 
 
 class HookGroup(Protocol):

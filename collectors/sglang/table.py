@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from speckv_debug.collectors.hooking import Call, Hook, Steps, Target
+from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang.requests import request_id, row_of
-from speckv_debug.collectors.sglang.scene import Methods, Scene
+from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.staging import stage
 
 
@@ -21,9 +22,9 @@ class TableHooks:
 
     def methods(self) -> Iterator[Methods]:
         cls = type(self._scene.engine.table)
-        yield Methods("row_alloc", cls, ("alloc",), self.row_alloc)
-        yield Methods("row_free", cls, ("free",), self.row_free)
-        yield Methods("row_write", cls, ("write",), self.write)
+        yield Methods("row_alloc", cls, ("alloc",), self.row_alloc, ("reqs",))
+        yield Methods("row_free", cls, ("free",), self.row_free, ("req",))
+        yield Methods("row_write", cls, ("write",), self.write, ("indices", "values"))
 
     def row_alloc(self, call: Call) -> Steps:
         """alloc(reqs): a request that holds a row keeps it and its epoch."""

@@ -21,21 +21,25 @@ KERNELS = "sglang.kernels.ops.speculative"
 # the scheduler's loop
 SCHEDULER_INIT = f"{SCHEDULER}:Scheduler.__init__"
 NEXT_BATCH = Target("next_batch", (f"{SCHEDULER}:Scheduler.get_next_batch_to_run",))
-RUN_BATCH = Target("run_batch", (f"{SCHEDULER}:Scheduler.run_batch",))
+RUN_BATCH = Target("run_batch", (f"{SCHEDULER}:Scheduler.run_batch",), parameters=("batch",))
 PROCESS_RESULT = Target("process_result", (f"{SCHEDULER}:Scheduler.process_batch_result",))
 ON_IDLE = Target("on_idle", (f"{SCHEDULER}:Scheduler.on_idle",))
 EVENT_LOOP = Target(
     "event_loop",
     (f"{SCHEDULER}:Scheduler.run_event_loop",),
 )
-ADMIT = Target("admit", (f"{SCHEDULE_POLICY}:PrefillAdder.add_one_req",))
-ADMIT_CHUNK = Target("admit_chunk", (f"{SCHEDULE_POLICY}:PrefillAdder.add_chunked_req",))
+ADMIT = Target("admit", (f"{SCHEDULE_POLICY}:PrefillAdder.add_one_req",), parameters=("req",))
+ADMIT_CHUNK = Target("admit_chunk", (f"{SCHEDULE_POLICY}:PrefillAdder.add_chunked_req",), parameters=("req",))
 
 # forwards
 WORKER_FORWARD = Target(
     "worker_forward", (f"{SRT}.managers.tp_worker:TpModelWorker.forward_batch_generation",)
 )
-MODEL_FORWARD = Target("model_forward", (f"{SRT}.model_executor.model_runner:ModelRunner.forward",))
+MODEL_FORWARD = Target(
+    "model_forward",
+    (f"{SRT}.model_executor.model_runner:ModelRunner.forward",),
+    parameters=("forward_batch",),
+)
 
 # verify and accept
 VERIFY = Target(
@@ -51,14 +55,34 @@ VERIFY_MULTI_LAYER = Target(
     optional=True,
 )
 VERIFY_NGRAM = Target("verify_ngram", (f"{SPECULATIVE}.ngram_worker:NGRAMWorker.forward_batch_generation",))
-PREPARE_VERIFY = Target("prepare_verify", (f"{SPECULATIVE}.eagle_utils:eagle_prepare_for_verify",))
-PREPARE_VERIFY_NGRAM = Target(
-    "prepare_verify_ngram", (f"{SPECULATIVE}.ngram_worker:NGRAMWorker._prepare_for_speculative_decoding",)
+PREPARE_VERIFY = Target(
+    "prepare_verify",
+    (f"{SPECULATIVE}.eagle_utils:eagle_prepare_for_verify",),
+    parameters=("verify_input", "req_to_token_pool", "batch"),
 )
-SAMPLE = Target("sample", (f"{SPECULATIVE}.eagle_utils:eagle_sample",))
+PREPARE_VERIFY_NGRAM = Target(
+    "prepare_verify_ngram",
+    (f"{SPECULATIVE}.ngram_worker:NGRAMWorker._prepare_for_speculative_decoding",),
+    parameters=("batch",),
+)
+SAMPLE = Target(
+    "sample",
+    (f"{SPECULATIVE}.eagle_utils:eagle_sample",),
+    parameters=("verify_input", "batch", "logits_output"),
+)
 GREEDY = Target(
     "greedy",
     (f"{KERNELS}.spec_tree:verify_tree_greedy_func", f"{SPECULATIVE}.eagle_utils:verify_tree_greedy_func"),
+    parameters=(
+        "predicts",
+        "accept_index",
+        "accept_token_num",
+        "candidates",
+        "retrieve_index",
+        "retrieve_next_token",
+        "retrieve_next_sibling",
+        "target_predict",
+    ),
 )
 REJECTION = Target(
     "rejection",
@@ -66,6 +90,7 @@ REJECTION = Target(
         f"{KERNELS}.reject_sampling:chain_speculative_sampling_triton",
         f"{SPECULATIVE}.reject_sampling:chain_speculative_sampling_triton",
     ),
+    parameters=("predicts", "accept_index", "accept_token_num"),
     optional=True,
 )
 TARGET_ONLY = Target(
@@ -74,6 +99,7 @@ TARGET_ONLY = Target(
         f"{KERNELS}.sampling:tree_speculative_sampling_target_only",
         "sgl_kernel.speculative:tree_speculative_sampling_target_only",
     ),
+    parameters=("predicts", "accept_index", "accept_token_num"),
     optional=True,
 )
 SIMULATED = Target("simulated", (f"{SPECULATIVE}.spec_utils:generate_simulated_accept_index",), optional=True)
@@ -94,15 +120,24 @@ COMPACT = Target(
         f"{SPECULATIVE}.eagle_worker_common:_compact_accept_to_front",
         f"{SPECULATIVE}.eagle_worker_v2:EAGLEWorkerV2._compact_accept_to_front",
     ),
+    parameters=("x",),
 )
 WINDOW_TARGETS = "fill_front_out_cache_loc_func"
 """A name that `spec_utils` has where the mover takes its targets from the verify window (0.5.23)."""
 
 # allocation, table, lengths
-ALLOC_EXTEND = Target("alloc_extend", (f"{ALLOCATION}:alloc_for_extend", f"{COMMON}:alloc_for_extend"))
-ALLOC_DECODE = Target("alloc_decode", (f"{ALLOCATION}:alloc_for_decode", f"{COMMON}:alloc_for_decode"))
+ALLOC_EXTEND = Target(
+    "alloc_extend", (f"{ALLOCATION}:alloc_for_extend", f"{COMMON}:alloc_for_extend"), parameters=("batch",)
+)
+ALLOC_DECODE = Target(
+    "alloc_decode",
+    (f"{ALLOCATION}:alloc_for_decode", f"{COMMON}:alloc_for_decode"),
+    parameters=("batch", "token_per_req"),
+)
 ALLOC_SPEC = Target("alloc_spec", (f"{ALLOCATION}:alloc_for_spec_decode",), optional=True)
-PREPARE_SPEC = Target("prepare_spec", (f"{SPECULATIVE}.eagle_utils:eagle_prepare_for_decode",))
+PREPARE_SPEC = Target(
+    "prepare_spec", (f"{SPECULATIVE}.eagle_utils:eagle_prepare_for_decode",), parameters=("batch",)
+)
 RESERVE = Target(
     "reserve",
     (
@@ -110,7 +145,19 @@ RESERVE = Target(
         f"{COMMON}:get_alloc_reserve_per_decode",
     ),
 )
-WRITE_EXTEND = Target("write_extend", (f"{ALLOCATION}:write_cache_indices", f"{COMMON}:write_cache_indices"))
+WRITE_EXTEND = Target(
+    "write_extend",
+    (f"{ALLOCATION}:write_cache_indices", f"{COMMON}:write_cache_indices"),
+    parameters=(
+        "out_cache_loc",
+        "req_pool_indices_tensor",
+        "req_pool_indices_cpu",
+        "prefix_lens_tensor",
+        "prefix_lens_cpu",
+        "seq_lens_tensor",
+        "seq_lens_cpu",
+    ),
+)
 WRITE_SPEC = Target(
     "write_spec",
     (
@@ -121,10 +168,10 @@ WRITE_SPEC = Target(
 )
 PREPARE_EXTEND = Target("prepare_extend", (f"{SCHEDULE_BATCH}:ScheduleBatch.prepare_for_extend",))
 PREPARE_DECODE = Target("prepare_decode", (f"{SCHEDULE_BATCH}:ScheduleBatch.prepare_for_decode",))
-RESOLVE = Target("resolve", (f"{RESULTS}._resolve_spec_v2_tokens",))
+RESOLVE = Target("resolve", (f"{RESULTS}._resolve_spec_v2_tokens",), parameters=("result", "batch"))
 
 # the end of a request
-RELEASE = Target("release", (f"{COMMON}:release_kv_cache",))
+RELEASE = Target("release", (f"{COMMON}:release_kv_cache",), parameters=("req", "tree_cache"))
 RELEASE_TAIL = Target("release_tail", (f"{COMMON}:_release_overallocated_kv_indices",), optional=True)
 RETRACT = Target("retract", (f"{SCHEDULE_BATCH}:release_req",))
 

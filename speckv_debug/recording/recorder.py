@@ -127,6 +127,10 @@ class Recorder:
             except (OSError, ValueError, RecursionError) as error:
                 self.note(f"process.json could not be updated: {error}", level="error")
 
+    def flush_soon(self) -> None:
+        """Let the writer spool what waits now instead of at its next turn; returns at once."""
+        self._writer.wake.set()
+
     def close(self) -> None:
         """Drain, seal, mark the process's end as clean; may be called again."""
         if os.getpid() != self._pid:

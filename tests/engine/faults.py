@@ -17,8 +17,8 @@ def swapped_mover_arguments() -> None:
 
     move, calls = MHATokenToKVPool.move_kv_cache, _Calls()
 
-    def swapped(self: Any, tgt_loc: Any, src_loc: Any) -> Any:
-        return move(self, src_loc, tgt_loc) if calls.is_bad() else move(self, tgt_loc, src_loc)
+    def swapped(pool: Any, *locations: Any) -> Any:
+        return move(pool, *(reversed(locations) if calls.is_bad() else locations))
 
     MHATokenToKVPool.move_kv_cache = swapped
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from speckv_debug.collectors.hooking import Call, Patches, Steps, Target, call_site
+from speckv_debug.collectors.calls import Call, call_site
+from speckv_debug.collectors.hooking import Methods, Patches, Steps, Target
 
 ENGINE = """
 calls = []
@@ -151,11 +152,11 @@ def test_methods_are_wrapped_where_the_classes_define_them(engine):
         yield
 
     patches = Patches(lambda name, error: None)
-    assert patches.install_methods("free", engine.Pool, ("free", "absent"), hook)
+    assert patches.install_methods(Methods("free", engine.Pool, ("free", "absent"), hook))
     assert engine.Pool().free(3) == ("pool", ("base", 3))
     assert calls == ["Pool", "Pool"]
     assert patches.resolved["free"] == "toy_engine:Pool.free, toy_engine:Base.free"
-    assert not patches.install_methods("other", engine.Pool, ("absent",), hook)
+    assert not patches.install_methods(Methods("other", engine.Pool, ("absent",), hook))
     assert patches.resolved["other"] is None
 
 
@@ -164,7 +165,7 @@ def test_a_static_method_stays_one(engine):
         yield
 
     patches = Patches(lambda name, error: None)
-    patches.install_methods("size", engine.Pool, ("size",), hook)
+    patches.install_methods(Methods("size", engine.Pool, ("size",), hook))
     assert engine.Pool.size(4) == engine.Pool().size(4) == 4
     patches.undo()
     assert isinstance(vars(engine.Base)["size"], staticmethod)
@@ -176,6 +177,39 @@ def test_a_function_is_wrapped_once(engine):
     assert patched(second, "toy_engine:add").resolved == {"hook": None}
     engine.add(1)
     assert len(first.seen) == 2
+
+
+def test_a_wrapper_that_hides_the_signature_keeps_the_declared_names(engine):
+    original = engine.add
+    engine.add = lambda *everything, **named: original(*everything, **named)
+    watcher = Watcher()
+    Patches(watcher.failed).install(Target("hook", ("toy_engine:add",), parameters=("a", "b")), watcher.hook)
+    assert engine.add(1, 4) == 8
+    assert watcher.seen[0] == {"a": 1, "b": 4, "c": None}
+
+
+def test_other_names_for_the_same_places(engine):
+    free = engine.Pool.free
+    engine.Pool.free = lambda pool, slots: free(pool, slots)
+    seen = []
+
+    def hook(call: Call) -> Steps:
+        seen.append((call["self"], call["index"]))
+        yield
+
+    pool = engine.Pool()
+    patches = Patches(lambda name, error: None)
+    patches.install_methods(Methods("free", engine.Pool, ("free",), hook, ("index",)))
+    pool.free(3)
+    assert seen == [(pool, 3), (pool, 3)]
+
+
+def test_a_callable_that_is_no_function_is_wrapped_in_a_module_and_not_in_a_class(engine):
+    engine.add = functools.partial(engine.add, 1)
+    engine.Pool.free = functools.partial(engine.Pool.free, None)
+    assert patched(Watcher(), "toy_engine:add").resolved == {"hook": "toy_engine:add"}
+    assert engine.add(2) == 6
+    assert patched(Watcher(), "toy_engine:Pool.free").resolved == {"hook": None}
 
 
 def test_what_others_wrapped_since_stays_and_our_part_falls_silent(engine):

@@ -37,6 +37,9 @@ class Sink:
     def update_process(self, **fields: Any) -> None:
         self.fields |= fields
 
+    def flush_soon(self) -> None:
+        self.notes.append("flush")
+
     def close(self) -> None:
         self.closed = True
 
@@ -218,7 +221,7 @@ class Toy:
     def install(self, group: type[HookGroup], *more: Any) -> None:
         """Wrap the methods of the toy's classes."""
         for methods in group(self.scene, *more).methods():
-            self.patches.install_methods(methods.name, methods.cls, methods.names, methods.hook)
+            self.patches.install_methods(methods)
 
     def request(self, rid: str, row: int | None = None, **more: Any) -> Any:
         """A request, with a row that was handed out if one is named."""

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from speckv_debug.collectors.hooking import Call
+from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.sglang.moves import MoveHooks
 
 

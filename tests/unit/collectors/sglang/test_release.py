@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from speckv_debug.collectors.hooking import Call
+from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.sglang.release import ReleaseHooks
 
 
