@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from speckv_debug.errors import SpeckvError
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.outline import Outcome, outcome_of
+
+SHORT_TURNS_S = 0.001
+"""How long the check may keep the interpreter from the screen at a time."""
 
 
 @dataclass
@@ -45,6 +49,8 @@ def start(inspection: Inspection, post: Callable[[Message], object]) -> None:
 
 
 def _run(inspection: Inspection, post: Callable[[Message], object]) -> None:
+    patience = sys.getswitchinterval()
+    sys.setswitchinterval(SHORT_TURNS_S)
     try:
         lookups = {}
         for process in inspection.processes:
@@ -55,3 +61,5 @@ def _run(inspection: Inspection, post: Callable[[Message], object]) -> None:
         post(Stopped(f"{error.what}. {error.remedy}".strip()))
     except Exception as error:  # noqa: BLE001  a fault in a rule must not take the screens away
         post(Stopped(f"{type(error).__name__}: {error}"))
+    finally:
+        sys.setswitchinterval(patience)

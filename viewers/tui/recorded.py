@@ -32,8 +32,11 @@ class RecordedProcess:
 
     @cached_property
     def lookup(self) -> StepLookup:
-        """All verifies, read at the first access."""
-        return StepLookup(StepIndex(self._process))
+        """All verifies, read at the first access, with what drawing one of them needs."""
+        steps = StepIndex(self._process)
+        if len(steps):
+            steps.verify(0)
+        return StepLookup(steps)
 
     @property
     def span(self) -> tuple[int, int]:
