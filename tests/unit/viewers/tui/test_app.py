@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import random
-import threading
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from textual.command import CommandPalette
-from textual.events import Key
 from textual.pilot import Pilot
 
-from speckv_debug.errors import UsageError
 from speckv_debug.model.finding import CheckResult
-from speckv_debug.viewers.tui.app import InspectorApp
-from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.keys import deeds
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.events import EventsScreen
@@ -26,36 +17,10 @@ from speckv_debug.viewers.tui.screens.sheet import Sheet
 from speckv_debug.viewers.tui.screens.step import StepScreen
 from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from tests.inspected import LABEL, SmallProcess, SmallRun, broken, clean, inspection, text_of
+from tests.inspecting import here, inspecting, until
 
 Inspector = Pilot[None]
 MANUAL = Path(__file__).parents[4] / "docs" / "inspect.md"
-
-
-@asynccontextmanager
-async def inspecting(
-    looked_at: Inspection | None = None, place: Place | None = None, size: tuple[int, int] = (100, 30)
-) -> AsyncIterator[tuple[InspectorApp, Inspector]]:
-    """The app with its check done."""
-    app = InspectorApp(looked_at or inspection(), place)
-    async with app.run_test(size=size, notifications=True) as pilot:
-        await until(pilot, lambda: app.outcome is not None or bool(app.stopped))
-        yield app, pilot
-
-
-async def until(pilot: Inspector, true: object) -> None:
-    """Wait for something that another thread does."""
-    deadline = time.monotonic() + 10
-    while not true():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        await pilot.pause(0.05)
-    await pilot.pause()
-
-
-def here(app: InspectorApp) -> tuple[type, int | None]:
-    """The screen, and the verify that it shows."""
-    screen = app.screen
-    place = screen.place if isinstance(screen, StepScreen | StepsScreen) else None
-    return type(screen), None if place is None else place.index
 
 
 async def test_it_begins_with_the_verdict_and_the_root_cause() -> None:
@@ -182,65 +147,6 @@ async def test_slash_in_a_step_goes_to_the_next_verify_of_a_request() -> None:
         await until(pilot, lambda: "no request with 'nobody'" in text_of(app))
 
 
-async def test_steps_can_be_looked_at_while_the_check_runs() -> None:
-    finish = threading.Event()
-
-    def slow() -> CheckResult:
-        assert finish.wait(20)
-        return broken()
-
-    app = InspectorApp(inspection(slow))
-    async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        await until(pilot, lambda: app.progress.startswith("checking"))
-        assert "checking …" in text_of(app)
-        await pilot.press("n")
-        await until(pilot, lambda: "the check is still running" in text_of(app))
-        await pilot.press("v", "j", "enter")
-        assert here(app) == (StepScreen, 1)
-        finish.set()
-        await until(pilot, lambda: app.outcome is not None)
-        assert "✗ 3 findings" in text_of(app)
-        await pilot.press("n")
-        assert here(app) == (StepScreen, 36)
-
-
-async def test_a_running_check_shows_that_it_is_alive() -> None:
-    finish = threading.Event()
-    app = InspectorApp(inspection(lambda: broken() if finish.wait(20) else clean()))
-    async with app.run_test() as pilot:
-        await until(pilot, lambda: app.progress == "checking … 1 s")
-        finish.set()
-
-
-async def test_leaving_does_not_wait_for_the_check() -> None:
-    finish = threading.Event()
-    app = InspectorApp(inspection(lambda: broken() if finish.wait(20) else clean()))
-    started = time.monotonic()
-    async with app.run_test() as pilot:
-        await until(pilot, lambda: app.progress.startswith("checking"))
-        await pilot.press("q")
-    assert time.monotonic() - started < 10
-    finish.set()
-
-
-@pytest.mark.parametrize(
-    ("error", "why"),
-    [
-        (KeyError("tree"), "the check stopped: KeyError: 'tree'"),
-        (UsageError("no rule X", "See rules."), "no rule X. See rules."),
-    ],
-)
-async def test_a_check_that_fails_leaves_the_steps(error: Exception, why: str) -> None:
-    def fails() -> CheckResult:
-        raise error
-
-    async with inspecting(inspection(fails)) as (app, pilot):
-        assert why in text_of(app)
-        await pilot.press("n")
-        await pilot.press("v", "enter")
-        assert here(app) == (StepScreen, 0)
-
-
 async def test_a_clean_recording_says_what_was_judged() -> None:
     async with inspecting(inspection(clean)) as (app, pilot):
         assert "nothing found · 660 instances of 2 rules judged" in text_of(app)
@@ -343,61 +249,6 @@ async def test_every_key_has_a_sentence_and_stands_in_the_manual() -> None:
                 assert deed.sentence, deed
                 assert all(f"`{key}`" in manual for key in deed.keys), deed
                 assert deed.area == "move" or f"| {deed.sentence} |" in manual, deed
-
-
-async def test_keys_typed_ahead_go_where_they_were_meant() -> None:
-    async with inspecting(place=Place(LABEL, 0)) as (app, pilot):
-        type_ahead(app, "colon", *"812", "enter")
-        await until(pilot, lambda: here(app) == (StepScreen, 36))
-
-
-@pytest.mark.parametrize(
-    "burst",
-    [["enter"] * 3, ["enter", "right", "e", "n"], ["v", "v", "enter", "enter"], ["e", "n", "n", "v"]],
-    ids=" ".join,
-)
-async def test_a_screen_that_is_still_being_built_takes_no_harm(burst: list[str]) -> None:
-    async with inspecting() as (app, pilot):
-        type_ahead(app, *burst)
-        await pilot.pause(0.3)
-        await pilot.press("f")
-        assert here(app) == (FindingsScreen, None)
-
-
-@pytest.mark.parametrize("seed", range(2))
-async def test_no_order_of_keys_breaks_a_screen(seed: int) -> None:
-    keys = [
-        "enter",
-        "v",
-        "e",
-        "f",
-        "n",
-        "N",
-        "escape",
-        "j",
-        "G",
-        "g",
-        "right",
-        "left",
-        "r",
-        "R",
-        "slash",
-        "colon",
-    ]
-    keys += ["question_mark", "u", "h", "l", "7", "pagedown", "o", "left_square_bracket", "tab", "ctrl+t"]
-    async with inspecting() as (app, pilot):
-        typed = random.Random(seed).choices(keys, k=80)
-        for start in range(0, len(typed), 8):
-            type_ahead(app, *typed[start : start + 8])
-            await pilot.pause()
-        await pilot.press("escape", "escape", "escape", "escape", "f")
-        assert here(app) == (FindingsScreen, None)
-
-
-def type_ahead(app: InspectorApp, *keys: str) -> None:
-    """Press keys faster than they are handled."""
-    for key in keys:
-        app.post_message(Key(key, key if len(key) == 1 else {"slash": "/", "colon": ":"}.get(key)))
 
 
 async def test_light_and_dark() -> None:

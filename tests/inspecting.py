@@ -1,0 +1,45 @@
+"""Drive the inspector in a test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from textual.pilot import Pilot
+
+from speckv_debug.viewers.tui.app import InspectorApp
+from speckv_debug.viewers.tui.inspection import Inspection
+from speckv_debug.viewers.tui.places import Place
+from speckv_debug.viewers.tui.screens.step import StepScreen
+from speckv_debug.viewers.tui.screens.steps import StepsScreen
+from tests.inspected import inspection
+
+Inspector = Pilot[None]
+
+
+@asynccontextmanager
+async def inspecting(
+    looked_at: Inspection | None = None, place: Place | None = None, size: tuple[int, int] = (100, 30)
+) -> AsyncIterator[tuple[InspectorApp, Inspector]]:
+    """The app with its check done."""
+    app = InspectorApp(looked_at or inspection(), place)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await until(pilot, lambda: app.outcome is not None or bool(app.stopped))
+        yield app, pilot
+
+
+async def until(pilot: Inspector, true: Callable[[], object]) -> None:
+    """Wait for something that another thread does."""
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        await pilot.pause(0.05)
+    await pilot.pause()
+
+
+def here(app: InspectorApp) -> tuple[type, int | None]:
+    """The screen, and the verify that it shows."""
+    screen = app.screen
+    place = screen.place if isinstance(screen, StepScreen | StepsScreen) else None
+    return type(screen), None if place is None else place.index
