@@ -19,7 +19,7 @@ async def test_steps_can_be_looked_at_while_the_check_runs() -> None:
     finish = threading.Event()
 
     def slow() -> CheckResult:
-        assert finish.wait(20)
+        assert finish.wait(90)
         return broken()
 
     app = InspectorApp(inspection(slow))
@@ -39,7 +39,7 @@ async def test_steps_can_be_looked_at_while_the_check_runs() -> None:
 
 async def test_a_running_check_shows_that_it_is_alive() -> None:
     finish = threading.Event()
-    app = InspectorApp(inspection(lambda: broken() if finish.wait(20) else clean()))
+    app = InspectorApp(inspection(lambda: broken() if finish.wait(90) else clean()))
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.progress == "checking … 1 s")
         finish.set()
@@ -47,12 +47,12 @@ async def test_a_running_check_shows_that_it_is_alive() -> None:
 
 async def test_leaving_does_not_wait_for_the_check() -> None:
     finish = threading.Event()
-    app = InspectorApp(inspection(lambda: broken() if finish.wait(20) else clean()))
+    app = InspectorApp(inspection(lambda: broken() if finish.wait(90) else clean()))
     started = time.monotonic()
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.progress.startswith("checking"))
         await pilot.press("q")
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
     finish.set()
 
 

@@ -1,7 +1,5 @@
 """Lists draw the lines in sight and no others."""
 
-import time
-
 import numpy as np
 import pytest
 from textual.app import App, ComposeResult
@@ -38,7 +36,6 @@ async def test_a_million_verifies_cost_a_screenful() -> None:
     app = ListApp()
     async with app.run_test(size=(80, 24)) as pilot:
         steps, lookup = app.query_one(CountingList), StepLookup(SmallRun(1_000_000))
-        started = time.perf_counter()
         steps.show(lookup, lookup.all(), {})
         await pilot.pause()
         assert steps.drawn and max(steps.drawn) < 24
@@ -47,7 +44,6 @@ async def test_a_million_verifies_cost_a_screenful() -> None:
         await pilot.pause()
         assert steps.cursor == 999_999
         assert min(steps.drawn) >= 999_999 - 24
-        assert time.perf_counter() - started < 5
 
 
 @pytest.mark.asyncio
