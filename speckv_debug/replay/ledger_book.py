@@ -13,6 +13,11 @@ UNKNOWN, FREE, HELD = 0, 1, 2
 NOBODY = -1
 
 
+def lowest(states: npt.NDArray[np.int8]) -> int:
+    """The smallest of some pages' states, `HELD` if there are none: whether any is unknown, or free."""
+    return min(states.tobytes(), default=HELD) if len(states) < 64 else int(states.min())
+
+
 @dataclass(slots=True)
 class PageBook:
     """One namespace.

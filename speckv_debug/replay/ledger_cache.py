@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN
+from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN, lowest
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_lengths import settle_saved
 from speckv_debug.replay.ledger_rows import end_of
@@ -47,8 +47,9 @@ def transfer(ledger: Ledger, index: int) -> None:
 
 def _judge_use(ledger: Ledger, index: int, pages: Int64s) -> None:
     state = ledger.main.state[pages]
-    ledger.facts.mark("dangling", "cache", index, ledger.why if (state == UNKNOWN).any() else PASS)
-    if (state == FREE).any():
+    least = lowest(state)
+    ledger.facts.mark("dangling", "cache", index, ledger.why if least == UNKNOWN else PASS)
+    if least < HELD and (state == FREE).any():
         freed = tuple(np.unique(pages[state == FREE]).tolist())
         ledger.facts.fail("dangling", "cache", index, Broken(way="cached", pages=freed))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speckv_debug.replay.engine_version import aligns_tail_by_server_page
-from speckv_debug.replay.ledger_book import UNKNOWN
+from speckv_debug.replay.ledger_book import FREE, UNKNOWN
 from speckv_debug.replay.ledger_facts import FAIL, PASS, UNSEEN, Broken, End
 from speckv_debug.replay.ledger_rows import end_of, tenure_of
 from speckv_debug.replay.ledger_tenure import Tenure
@@ -66,6 +66,17 @@ def pool_stat(ledger: Ledger, index: int) -> None:
     if pool in (None, ledger.namespaces.main_name):
         settle(ledger, ledger.unsettled)
         ledger.unsettled.clear()
+        _all_free(ledger, index)
+
+
+def _all_free(ledger: Ledger, index: int) -> None:
+    """What was unknown is free if the engine counts every slot as available (after a flush, or idle)."""
+    stats = ledger.events.rows["pool_stat"]
+    available, total = stats.ints("available")[index], stats.ints("total")[index]
+    space = ledger.namespaces.all[ledger.namespaces.main]
+    if available == total and total != NULL and total > 0 and space.paged:
+        state = ledger.main.state[-(-space.reserved // space.page_size) :]
+        state[state == UNKNOWN] = FREE
 
 
 def finish(ledger: Ledger) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from speckv_debug.replay.ledger_book import HELD, NOBODY, UNKNOWN
+from speckv_debug.replay.ledger_book import HELD, NOBODY, UNKNOWN, lowest
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_tenure import WIDEST, Tenure
 from speckv_debug.replay.ragged import NULL, Int64s
@@ -133,7 +133,7 @@ def _judge_write(ledger: Ledger, index: int, tenure: Tenure, pages: Int64s, star
     """A row may name its own pages, and those of the tree where the tree has them."""
     book, facts = ledger.main, ledger.facts
     state, owner, tree = book.state[pages], book.owner[pages], (book.tree[pages] | book.host[pages]) > 0
-    facts.mark("alias", "table_write", index, ledger.why if (state == UNKNOWN).any() else PASS)
+    facts.mark("alias", "table_write", index, ledger.why if lowest(state) == UNKNOWN else PASS)
     foreign = (state == HELD) & ~tree & (owner != tenure.id)
     if foreign.any():
         _judge_foreign(ledger, index, tenure, pages[foreign])

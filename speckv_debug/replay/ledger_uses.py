@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from speckv_debug.replay.ledger_book import FREE, UNKNOWN
+from speckv_debug.replay.ledger_book import FREE, HELD, UNKNOWN, lowest
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_rows import tenure_of
 from speckv_debug.replay.ledger_tenure import Tenure
@@ -42,18 +41,19 @@ def accept(ledger: Ledger, index: int) -> None:
 def _judge(ledger: Ledger, table: str, index: int, pages: Int64s, reach: int) -> None:
     tenure, state = tenure_of(ledger, table, index), ledger.main.state[pages]
     _note_use(ledger, table, index)
-    ledger.facts.mark("dangling", table, index, _known(ledger, tenure, state))
-    if (freed := pages[state == FREE]).size:
+    least = lowest(state)
+    ledger.facts.mark("dangling", table, index, _known(ledger, tenure, least))
+    if least < HELD and (freed := pages[state == FREE]).size:
         _judge_freed(ledger, table, index, freed, "written", tenure)
     if tenure is not None and tenure.stale and tenure.alive:
         _judge_row(ledger, table, index, tenure, reach)
 
 
-def _known(ledger: Ledger, tenure: Tenure | None, state: npt.NDArray[np.int8]) -> int:
+def _known(ledger: Ledger, tenure: Tenure | None, least: int) -> int:
     """The code of a use that nothing speaks against."""
     if tenure is None:
         return ledger.facts.reason(NO_ROW)
-    if (tenure.complete or not tenure.alive) and (state != UNKNOWN).all():
+    if (tenure.complete or not tenure.alive) and least != UNKNOWN:
         return PASS
     return ledger.why
 

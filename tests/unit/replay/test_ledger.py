@@ -113,6 +113,17 @@ def test_a_late_start_knows_what_it_has_seen() -> None:
     assert [holders_of(ledger, None, page).free for page in (2, 3, 4)] == [True, False, None]
 
 
+def test_an_engine_that_counts_everything_as_available_holds_nothing() -> None:
+    run = Run(4, slots=16, from_start=False)
+    run.start(1, span(4, 8))
+    run.end(1, span(4, 8))
+    run.cache("match", span(8, 20), request="old")
+    run.add("pool_stat", pool="full", available=12, total=16)
+    assert [holders_of(run.fold(), None, page).free for page in (0, 1, 2, 3)] == [None, True, None, None]
+    run.add("pool_stat", pool="full", available=16, total=16)
+    assert [holders_of(run.fold(), None, page).free for page in (0, 1, 2, 3)] == [None, True, True, True]
+
+
 def test_a_hole_forgets() -> None:
     run = Run(4)
     run.start(1, span(8, 12))
