@@ -64,6 +64,7 @@ class _Binder:
 def bound_arguments(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a method by name, `self` left out; empty if they don't fit its signature."""
     try:
-        return dict(inspect.signature(function).bind_partial(None, *args, **kwargs).arguments)
+        bound = inspect.signature(function).bind_partial(None, *args, **kwargs).arguments
     except (TypeError, ValueError):
         return {}
+    return dict(list(bound.items())[1:])

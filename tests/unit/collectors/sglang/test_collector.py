@@ -1,0 +1,130 @@
+"""Binding to a scheduler: what is reported, what a failure takes back, and letting go again."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+
+from speckv_debug.collectors.sglang import attaching, targets
+from speckv_debug.collectors.sglang.collector import SglangCollector
+from speckv_debug.collectors.sglang.pages import PageHooks
+
+
+@pytest.fixture
+def scheduler(toy):
+    toy.scheduler.tp_worker.model_runner.model_config = types.SimpleNamespace(context_len=64)
+    return toy.scheduler
+
+
+def test_it_reports_what_it_records(toy, scheduler):
+    collector = SglangCollector(sink=toy.sink)
+    collector.bind(scheduler)
+    fields = toy.sink.fields
+    assert fields["from_start"] is True
+    assert fields["pools"][0] == {
+        "name": "full",
+        "kind": "full",
+        "slots": 16,
+        "page_size": 1,
+        "reserved_slots": 1,
+        "namespace": "target",
+        "layers": 1,
+        "components": ["k", "v"],
+        "owner": "page",
+    }
+    assert fields["settings"]["row_width"] == 64
+    assert fields["hooks"]["row_alloc"].endswith("Table.alloc")
+    assert fields["hooks"]["run_batch"] is None
+    assert fields["tables"] == ["note", "drop"], "without the scheduler's loop nothing is whole"
+    assert toy.sink.of("pool_stat", "available", "total", "step") == [(16, 16, 0)]
+
+
+def test_what_was_allocated_before_has_no_known_owner(toy, scheduler):
+    scheduler.token_to_kv_pool_allocator.alloc(2)
+    collector = SglangCollector(sink=toy.sink)
+    collector.bind(scheduler)
+    assert not collector.capabilities.from_start
+
+
+def test_a_hook_that_fails_is_said_and_no_longer_claimed(toy, scheduler, monkeypatch):
+    monkeypatch.setattr(PageHooks, "_emit_alloc", lambda *args, **columns: 1 / 0)
+    SglangCollector(sink=toy.sink).bind(scheduler)
+    allocator = scheduler.token_to_kv_pool_allocator
+    assert allocator.alloc(2).tolist() == [1, 2]
+    assert allocator.alloc(1).tolist() == [3]
+    assert toy.sink.notes == [
+        "hook allocate failed and was switched off: ZeroDivisionError: division by zero"
+    ]
+    assert toy.sink.fields["hooks"]["allocate"] is None
+
+
+def test_detaching_puts_the_functions_back_and_closes(toy, scheduler):
+    allocator = scheduler.token_to_kv_pool_allocator
+    before = type(allocator).alloc
+    collector = SglangCollector(sink=toy.sink)
+    collector.bind(scheduler)
+    assert type(allocator).alloc is not before
+    collector.detach()
+    collector.detach()
+    assert type(allocator).alloc is before
+    assert toy.sink.closed
+    assert collector.has_ended
+
+
+def test_the_first_scheduler_counts(toy, scheduler):
+    collector = SglangCollector(sink=toy.sink)
+    collector.bind(scheduler)
+    collector.bind(None)
+    assert len(toy.sink.of("pool_stat")) == 1
+
+
+def engine_module(monkeypatch, scheduler, sink):
+    """A module `scheduler` whose class hands out the toy's parts; attaching records into `sink`."""
+
+    class Scheduler:
+        def __init__(self, server_args, tp_rank=0):
+            vars(self).update(vars(scheduler))
+
+        def get_next_batch_to_run(self):
+            return "batch"
+
+    module = types.ModuleType(targets.SCHEDULER)
+    module.Scheduler = Scheduler
+    for name in ("sglang", "sglang.srt", "sglang.srt.managers"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, targets.SCHEDULER, module)
+    monkeypatch.setattr(attaching, "SglangCollector", lambda out: SglangCollector(out, sink))
+    return Scheduler
+
+
+def test_attach_waits_for_the_constructor(toy, scheduler, monkeypatch, tmp_path):
+    cls = engine_module(monkeypatch, scheduler, toy.sink)
+    constructor = cls.__init__
+    attaching.attach_now(tmp_path)
+    assert toy.sink.fields == {}
+    cls("arguments")
+    assert toy.sink.fields["from_start"] is True
+    assert cls.__init__ is constructor
+
+
+def test_attach_finds_a_scheduler_that_already_runs(toy, scheduler, monkeypatch, tmp_path):
+    cls = engine_module(monkeypatch, scheduler, toy.sink)
+    running = cls("arguments")
+    running.token_to_kv_pool_allocator.alloc(1)
+    attaching.attach_now(tmp_path)
+    assert running.get_next_batch_to_run() == "batch"
+    assert toy.sink.fields["from_start"] is False
+
+
+def test_arguments_of_a_constructor_by_name():
+    def construct(self, server_args, port_args, tp_rank, pp_rank=0):
+        """As in releases that pass ranks."""
+
+    assert attaching.bound_arguments(construct, ("a", "p"), {"tp_rank": 3}) == {
+        "server_args": "a",
+        "port_args": "p",
+        "tp_rank": 3,
+    }
+    assert attaching.bound_arguments(construct, (), {"unheard_of": 1}) == {}

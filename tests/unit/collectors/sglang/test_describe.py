@@ -1,0 +1,73 @@
+"""What process.json says: release, ranks, settings."""
+
+import sys
+import types
+
+import pytest
+
+from speckv_debug.collectors.sglang import describe
+from speckv_debug.collectors.sglang.engine import Engine
+
+
+def test_the_release_is_that_of_the_package_that_runs(tmp_path, monkeypatch):
+    package = tmp_path / "sglang"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    metadata = tmp_path / "sglang-0.5.99.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: sglang\nVersion: 0.5.99\n")
+    module = types.ModuleType("sglang")
+    module.__file__ = str(package / "__init__.py")
+    monkeypatch.setitem(sys.modules, "sglang", module)
+    assert describe.release() == "0.5.99"
+    module.__version__ = "0.6.0"
+    assert describe.release() == "0.6.0"
+    module.__version__ = "0.0.0.dev0"
+    assert describe.release() == "0.5.99"
+
+
+def test_ranks_come_from_the_constructor_in_older_releases():
+    assert describe.ranks({"tp_rank": 2, "pp_rank": 1, "dp_rank": None}) == {"tp": 2, "pp": 1, "dp": 0}
+
+
+def test_ranks_come_from_the_process_in_newer_ones(monkeypatch):
+    context = types.ModuleType("sglang.srt.runtime_context")
+    context.get_parallel = lambda: types.SimpleNamespace(tp_rank=3, pp_rank=0, dp_rank=None)
+    monkeypatch.setitem(sys.modules, context.__name__, context)
+    monkeypatch.setenv("SGLANG_DP_RANK", "5")
+    assert describe.ranks({}) == {"tp": 3, "pp": 0, "dp": 5}
+
+
+def test_ranks_that_nobody_tells_are_unknown(monkeypatch):
+    monkeypatch.delenv("SGLANG_DP_RANK", raising=False)
+    assert describe.ranks({}) == {"tp": None, "pp": None, "dp": 0}
+
+
+@pytest.mark.parametrize(("algorithm", "offset"), [("EAGLE", 1), ("STANDALONE", 0), ("NGRAM", None)])
+def test_settings_of_an_algorithm(toy, algorithm, offset):
+    toy.scheduler.server_args.speculative_algorithm = algorithm
+    toy.scheduler.tp_worker.model_runner.model_config = types.SimpleNamespace(context_len=64)
+    settings = describe.settings(Engine(toy.scheduler))
+    assert settings["algorithm"] == algorithm
+    assert settings.get("draft_token_offset") == offset
+    assert settings["topk"] == 2
+    assert "num_steps" not in settings, "what is not known is left out"
+
+
+def test_without_speculation_there_is_no_algorithm(toy):
+    toy.scheduler.server_args.speculative_algorithm = None
+    toy.scheduler.tp_worker.model_runner.model_config = types.SimpleNamespace(context_len=64)
+    settings = describe.settings(Engine(toy.scheduler))
+    assert settings == {"overlap": False, "row_width": 64, "context_len": 64}
+
+
+def test_a_draft_pool_shares_the_ids_of_the_target(toy):
+    pool = types.SimpleNamespace(layer_num=2, kv_buffer=[])
+    runner = types.SimpleNamespace(token_to_kv_pool=pool)
+    toy.scheduler.draft_worker = types.SimpleNamespace(
+        draft_worker=types.SimpleNamespace(draft_runner=runner)
+    )
+    full, draft = describe.pools(Engine(toy.scheduler))
+    assert (draft["kind"], draft["allocated_by"], draft["slots"]) == ("draft", "full", full["slots"])
+    assert draft["components"] == ["kv"]
+    assert draft["namespace"] != full["namespace"]

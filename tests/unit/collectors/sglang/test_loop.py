@@ -1,0 +1,109 @@
+"""Steps and quiet points of the scheduler's loop, and lengths after a result."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from speckv_debug.collectors.hooking import Call
+from speckv_debug.collectors.sglang.lengths import LengthHooks
+from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
+
+
+def enter(hook, **arguments):
+    """Run a hook up to the engine's function."""
+    steps = hook(Call({}, (), arguments))
+    next(steps)
+    return steps
+
+
+def leave(steps, result=None):
+    with pytest.raises(StopIteration):
+        steps.send(result)
+
+
+def launch(toy, loop, result, *reqs):
+    steps = enter(loop.run_batch, batch=SimpleNamespace(reqs=reqs))
+    leave(steps, result)
+
+
+def test_a_launch_is_a_step_and_a_quiet_point_before_it(toy):
+    results = ResultSteps()
+    loop = LoopHooks(toy.scene, results)
+    result = object()
+    launch(toy, loop, result, toy.request("a", 1))
+    assert toy.scene.journal.launched == 1
+    assert toy.sink.of("pool_stat", "step") == [(1,)]
+    assert results.step_of(result) == 1
+    assert results.step_of(object()) is None
+
+
+def test_a_batch_is_known_while_it_runs(toy):
+    loop, batch = LoopHooks(toy.scene, ResultSteps()), SimpleNamespace(reqs=[toy.request("a", 1)])
+    steps = enter(loop.run_batch, batch=batch)
+    assert [who.request for who in toy.scene.activity.batch] == ["a"]
+    leave(steps, object())
+    assert toy.scene.activity.batch == ()
+
+
+def test_idle_turns_say_the_pools_once(toy):
+    loop = LoopHooks(toy.scene, ResultSteps())
+    for _ in range(3):
+        leave(enter(loop.on_idle))
+    assert len(toy.sink.of("pool_stat")) == 1
+    assert toy.sink.notes == ["flush"]
+    toy.engine.allocator.alloc(1)
+    leave(enter(loop.on_idle))
+    assert toy.sink.of("pool_stat", "available") == [(16,), (15,)]
+
+
+def test_an_exception_of_the_loop_is_noted_and_closes_the_recording(toy):
+    steps = enter(LoopHooks(toy.scene, ResultSteps()).event_loop)
+    with pytest.raises(MemoryError):
+        steps.throw(MemoryError("out of slots"))
+    assert toy.sink.notes == ["the scheduler's loop ended: MemoryError: out of slots"]
+    assert toy.sink.closed
+
+
+def test_results_in_flight_are_forgotten_in_time():
+    results, kept = ResultSteps(), [object() for _ in range(200)]
+    for step, result in enumerate(kept):
+        results.remember(result, step)
+    assert results.step_of(kept[0]) is None
+    assert results.step_of(kept[-1]) == 199
+
+
+def test_a_commit_carries_the_step_of_its_result(toy):
+    results = ResultSteps()
+    loop, lengths = LoopHooks(toy.scene, results), LengthHooks(toy.scene, results)
+    live, ended = toy.request("live", 1), toy.request("ended", 2)
+    for req, finished in ((live, False), (ended, True)):
+        req.kv_committed_len, req.kv_allocated_len, req.is_retracted = 10, 30, False
+        req.finished = lambda finished=finished: finished
+    result = SimpleNamespace(accept_lens=torch.tensor([3, 2]))
+    launch(toy, loop, result, live, ended)
+    launch(toy, loop, object(), live)
+    steps = enter(lengths.resolve, result=result, batch=SimpleNamespace(reqs=[live, ended]))
+    live.kv_committed_len += 3
+    leave(steps)
+    rows = toy.sink.of("lengths", "request", "step", "committed", "allocated", "cause", "cut")
+    assert rows == [("live", 1, 13, 30, "verify_commit", None)]
+
+
+def test_a_grammar_that_keeps_fewer_is_said(toy):
+    lengths, req = LengthHooks(toy.scene, ResultSteps()), toy.request("a", 1)
+    req.kv_committed_len, req.is_retracted, req.finished = 10, False, lambda: False
+    result = SimpleNamespace(accept_lens=torch.tensor([4]))
+    steps = enter(lengths.resolve, result=result, batch=SimpleNamespace(reqs=[req]))
+    req.kv_committed_len += 1
+    leave(steps)
+    assert toy.sink.of("lengths", "committed", "cut") == [(11, "grammar")]
+
+
+@pytest.mark.parametrize(("speculative", "cause"), [(True, "spec_prepare"), (False, "decode")])
+def test_preparing_a_decode(toy, speculative, cause):
+    batch = SimpleNamespace(
+        reqs=[toy.request("a", 1)], spec_algorithm=SimpleNamespace(is_none=lambda: not speculative)
+    )
+    leave(enter(LengthHooks(toy.scene, ResultSteps()).prepare_decode, self=batch))
+    assert toy.sink.of("lengths", "cause") == [(cause,)]
