@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from speckv_debug.checks.evidence import number
-from speckv_debug.checks.length_evidence import growth, lengths_of, two_verifies
+from speckv_debug.checks.length_evidence import explain_growth, lengths_of, two_verifies
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.replay.bounds import Bounds, Reserves
 from speckv_debug.replay.continuity import Successions
-from speckv_debug.replay.engine_version import PAGE_ALIGNED_RESERVE, preclaims, sglang_version
+from speckv_debug.replay.engine_version import preclaims, sglang_version
 from speckv_debug.replay.lengths import Commits, LateCommits
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 
@@ -212,67 +212,11 @@ def reserve_grows_as_due(reserves: Reserves) -> Judgement:
     Exceptions: the room stays after a reject; SGLang 0.5.12 to 0.5.15 do not round up; without an engine version either
     form is accepted; depth and page padding of the reserve are the engine's; a refused allocation.
     """
-    c, k, r, grown = (reserves.ints(name) for name in ("committed", "allocated", "reserve", "new_allocated"))
-    known = (c != NULL) & (k != NULL) & (r != NULL) & (grown != NULL)
-    plain, rounded = _due(reserves, c, k, r)
-    formula = known & (grown != plain if _form(reserves) == "plain" else grown != rounded)
-    if _form(reserves) == "either":
-        formula &= grown != plain
-    granted = known & (reserves.granted != NULL) & (reserves.granted != grown - k)
-    reported = known & (reserves.reported != NULL) & (reserves.reported != grown)
-    no_size = (reserves.page_size == NULL) & (grown != plain) & (_form(reserves) != "plain")
-    reasons = {"no lengths or reserve": ~known, "the page size is unknown": no_size}
-    failed = (formula & ~no_size) | granted | reported | _foreign_page(reserves)
-    return verdict(failed, lambda i: _explain_alloc(reserves, i), reasons)
-
-
-def _form(reserves: Reserves) -> str:
-    """How this engine grows: `plain`, `rounded` to a page, or `either` where it is not known."""
-    version = sglang_version(reserves.info)
-    if version is None or version < (0, 5, 12):
-        return "either"
-    return "rounded" if version >= PAGE_ALIGNED_RESERVE else "plain"
-
-
-def _due(reserves: Reserves, c: Int64s, k: Int64s, r: Int64s) -> tuple[Int64s, Int64s]:
-    """New allocated length without and with rounding to the allocator's page."""
-    size = np.where(reserves.page_size == NULL, 1, reserves.page_size)
-    return np.maximum(k, c + r), np.maximum(k, -(-(c + r) // size) * size)
-
-
-def _foreign_page(reserves: Reserves) -> Mask:
-    """The engine rounds with another page size than its allocator has (decode context parallelism widens pages)."""
-    own, widened = reserves.ints("page_size"), reserves.info.settings.get("dcp_size")
-    if _form(reserves) == "plain" or (isinstance(widened, int) and widened > 1):
-        return np.zeros(len(reserves), dtype=np.bool_)
-    return np.asarray((own != NULL) & (reserves.page_size != NULL) & (own != reserves.page_size))
-
-
-def _explain_alloc(reserves: Reserves, i: int) -> Details:
-    c, k, r, grown = (
-        int(reserves.ints(n)[i]) for n in ("committed", "allocated", "reserve", "new_allocated")
-    )
-    plain, rounded = (
-        int(v[i]) for v in _due(reserves, *(reserves.ints(n) for n in ("committed", "allocated", "reserve")))
-    )
-    form, size, own = _form(reserves), number(reserves.page_size[i]), number(reserves.ints("page_size")[i])
-    formulas = {
-        "plain": f"max({k}, {c} + {r}) = {plain}",
-        "rounded": f"max({k}, ceil({c} + {r}) to pages of {size}) = {rounded}",
-    }
-    due = {"plain": (plain,), "rounded": (rounded,), "either": (plain, rounded)}[form]
-    granted, reported = number(reserves.granted[i]), number(reserves.reported[i])
-    if grown not in due:
-        wrong = f"the row grows to {grown}, due is {' or '.join(str(d) for d in dict.fromkeys(due))}"
-    elif granted is not None and granted != grown - k:
-        wrong = f"{granted} slots were granted for growing from {k} to {grown}, due are {grown - k}"
-    elif reported is not None and reported != grown:
-        wrong = f"the row was to grow to {grown}, the host reports {reported} allocated"
-    else:
-        wrong = f"the reserve is rounded to pages of {own}, the allocator's pages hold {size}"
-    return Details(
-        message=wrong,
-        expected=" or ".join(formulas[f] for f in (("plain", "rounded") if form == "either" else (form,))),
-        actual=f"new_allocated {grown}, slots granted {'unknown' if granted is None else granted}, page_size {own}",
-        evidence=(growth(reserves, i, plain, rounded),),
-    )
+    k, grown = reserves.ints("allocated"), reserves.ints("new_allocated")
+    formula = reserves.known & ~reserves.as_due
+    granted = reserves.known & (reserves.granted != NULL) & (reserves.granted != grown - k)
+    reported = reserves.known & (reserves.reported != NULL) & (reserves.reported != grown)
+    no_size = (reserves.page_size == NULL) & (grown != reserves.plain) & (reserves.form != "plain")
+    reasons = {"no lengths or reserve": ~reserves.known, "the page size is unknown": no_size}
+    failed = (formula & ~no_size) | granted | reported | reserves.foreign_page
+    return verdict(failed, lambda i: explain_growth(reserves, i), reasons)

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from speckv_debug.replay.engine_version import PAGE_ALIGNED_RESERVE, RESERVE_AHEAD, sglang_version
 from speckv_debug.replay.lengths import ENDINGS, Lengths, Picked
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
@@ -73,6 +74,53 @@ class Reserves(Picked):
         space = lengths.namespaces.all[lengths.namespaces.main]
         own = self.ints("page_size")
         self.page_size = np.full(len(self), space.page_size) if space.paged else np.where(own > 0, own, NULL)
+
+    @cached_property
+    def known(self) -> Mask:
+        """All four numbers of the growth are there."""
+        names = ("committed", "allocated", "reserve", "new_allocated")
+        return np.asarray(np.all([self.ints(name) != NULL for name in names], axis=0), dtype=np.bool_)
+
+    @cached_property
+    def form(self) -> str:
+        """How this engine grows: `plain`, `rounded` to a page, or `either` where it is not known."""
+        version = sglang_version(self.info)
+        if version is None or version < RESERVE_AHEAD:
+            return "either"
+        return "rounded" if version >= PAGE_ALIGNED_RESERVE else "plain"
+
+    @cached_property
+    def plain(self) -> Int64s:
+        """`max(K, C + reserve)`, for events that are `known`."""
+        plain: Int64s = np.maximum(self.ints("allocated"), self.ints("committed") + self.ints("reserve"))
+        return plain
+
+    @cached_property
+    def rounded(self) -> Int64s:
+        """`max(K, ceil(C + reserve))` with the allocator's page (SGLang `page_aligned_decode_alloc_lens`)."""
+        size = np.where(self.page_size == NULL, 1, self.page_size)
+        wanted = self.ints("committed") + self.ints("reserve")
+        rounded: Int64s = np.maximum(self.ints("allocated"), -(-wanted // size) * size)
+        return rounded
+
+    @cached_property
+    def as_due(self) -> Mask:
+        """The row grows as this engine's formula says."""
+        grown = self.ints("new_allocated")
+        fits: Mask = np.zeros(len(self), dtype=np.bool_)
+        if self.form != "rounded":
+            fits |= grown == self.plain
+        if self.form != "plain":
+            fits |= grown == self.rounded
+        return fits
+
+    @cached_property
+    def foreign_page(self) -> Mask:
+        """The engine rounds with another page than its allocator has (decode context parallelism widens pages)."""
+        own, widened = self.ints("page_size"), self.info.settings.get("dcp_size")
+        if self.form == "plain" or (isinstance(widened, int) and widened > 1):
+            return np.zeros(len(self), dtype=np.bool_)
+        return np.asarray((own != NULL) & (self.page_size != NULL) & (own != self.page_size))
 
     @cached_property
     def granted(self) -> Int64s:

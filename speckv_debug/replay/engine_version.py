@@ -8,6 +8,8 @@ from typing import Any
 from speckv_debug.model.process import Process
 
 Version = tuple[int, ...]
+RESERVE_AHEAD: Version = (0, 5, 12)
+"""The oldest SGLang whose growth is known: it reserves for the verify in flight and for the next one."""
 PAGE_ALIGNED_RESERVE: Version = (0, 5, 16)
 """SGLang rounds the reserve up to a page from here on."""
 NO_PRECLAIM: Version = (0, 5, 15)

@@ -95,9 +95,8 @@ class Ledger:
         if self.seen_whole:
             self.main.forget(FREE)
             space = self.namespaces.all[self.namespaces.main]
-            self.main.state[: -(-space.reserved // space.page_size)] = (
-                UNKNOWN  # the dummy page is never granted
-            )
+            # The dummy page is never granted.
+            self.main.state[: -(-space.reserved // space.page_size)] = UNKNOWN
 
     def _run(self, until_seq: int | None) -> None:
         handlers = [HANDLERS[name] for name in TABLES]
