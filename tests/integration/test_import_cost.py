@@ -27,7 +27,9 @@ def modules_after(*argv: str) -> tuple[int, set[str]]:
     return code, set(names)
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["--version"], ["check", "--help"], ["inspect", "--help"], ["report", "--help"]])
+@pytest.mark.parametrize(
+    "argv", [["--help"], ["--version"], ["check", "--help"], ["inspect", "--help"], ["report", "--help"]]
+)
 def test_help_loads_nothing_heavy(argv: list[str]) -> None:
     _, loaded = modules_after(*argv)
     assert not loaded & (VIEWERS | {"pyarrow", "numpy", "numba"})

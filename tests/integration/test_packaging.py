@@ -57,5 +57,7 @@ def test_hugging_face_kernels_stays_importable(wheel: Path, tmp_path: Path) -> N
         "print(kernels.WHOSE, speckv_debug.__version__)"
     )
     for folder in (tmp_path, ROOT):
-        done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True
+        )
         assert done.stdout.split() == ["Hugging", "Face", "0.1.0"]

@@ -31,7 +31,9 @@ THIRD = {
     "viewers/html": {"plotly", "pandas", "numpy", "pyarrow"},
 }
 HEAVY = {"torch", "triton", "pandas", "plotly", "textual", "rich", "pyarrow", "numpy", "numba", "sglang"}
-SHARED_EXCEPTIONS = {"replay": {"recompute.py", "shadow.py"}}  # these two may call the kernels, inside a function
+SHARED_EXCEPTIONS = {
+    "replay": {"recompute.py", "shadow.py"}
+}  # these two may call the kernels, inside a function
 
 
 def imports(path: Path) -> Iterator[str]:
