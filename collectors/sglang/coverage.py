@@ -61,6 +61,8 @@ def recorded_tables(
 
 def _needs(engine: Engine) -> dict[str, tuple[str, ...]]:
     needs = dict(NEEDS)
+    if engine.caches_on_host:
+        del needs["cache"]
     if engine.algorithm is None:
         return needs
     for table, hooks in SPECULATIVE.items():

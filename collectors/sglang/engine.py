@@ -60,6 +60,11 @@ class Engine:
         return int(self.allocator.size) // self.page_size * self.page_size
 
     @property
+    def caches_on_host(self) -> bool:
+        """Whether nodes of the tree may lie in host memory only: their locks then name no slots."""
+        return bool(self.argument("enable_hierarchical_cache", False))
+
+    @property
     def runs_draft_graphs(self) -> bool:
         """Whether draft forwards may be replayed from CUDA graphs, unseen by Python."""
         on_device = str(getattr(self.scheduler, "device", "cpu")) != "cpu"
@@ -96,10 +101,14 @@ class Engine:
 def path_slots(tree: Any, node: Any) -> Any:
     """Slots of the path from the tree's root to a node, as a device tensor; None if there are none.
 
-    0.5.17 and later name nodes by number and give the path; before, a node has `value` and `parent`.
+    0.5.17 and later name nodes by number and give the path, unless a part of it lies in host memory only;
+    before, a node has `value` and `parent`.
     """
     if hasattr(tree, "path_device_indices"):
-        slots = tree.path_device_indices(node)
+        try:
+            slots = tree.path_device_indices(node)
+        except AssertionError:
+            return None
         return slots if slots.numel() else None
     values = []
     while node is not None and getattr(node, "parent", None) is not None:

@@ -14,9 +14,11 @@ from speckv_debug.collectors.sglang.coverage import (
 )
 
 
-def engine(algorithm="EAGLE", drafts=True, graphs=False):
+def engine(algorithm="EAGLE", drafts=True, graphs=False, host=False):
     runners = ("runner",) if drafts else ()
-    return SimpleNamespace(algorithm=algorithm, draft_runners=runners, runs_draft_graphs=graphs)
+    return SimpleNamespace(
+        algorithm=algorithm, draft_runners=runners, runs_draft_graphs=graphs, caches_on_host=host
+    )
 
 
 def everything(*more):
@@ -56,6 +58,10 @@ def test_without_speculation_nothing_is_accepted():
     tables = recorded_tables(engine(algorithm=None, drafts=False), everything(), ())
     assert "forward" in tables
     assert not {"accept", "move", "compact", "reserve"} & set(tables)
+
+
+def test_a_tree_that_lies_partly_on_the_host_is_not_recorded_whole():
+    assert "cache" not in recorded_tables(engine(host=True), everything(), ())
 
 
 def test_ngram_has_its_own_driver():
