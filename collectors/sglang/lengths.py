@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from speckv_debug.collectors.calls import Call
@@ -47,14 +47,13 @@ class LengthHooks:
         result, reqs = call["result"], call["batch"].reqs
         before = [None if is_settled(req) else committed_of(req) for req in reqs]
         accepted = result.accept_lens.tolist() if _is_on_host(result.accept_lens) else [None] * len(reqs)
-        yield
+        resolved = yield
         step = self._results.step_of(result)
-        for req, old, count in zip(reqs, before, accepted, strict=False):
+        kept_by_grammar = getattr(result, "grammar_retained_tokens", None) or resolved or ()
+        for index, (req, old, count) in enumerate(zip(reqs, before, accepted, strict=False)):
             if old is not None:
-                kept = committed_of(req) - old
-                self._emit(
-                    req, "verify_commit", step, "grammar" if count is not None and kept < count else None
-                )
+                legal = kept_by_grammar[index] if index < len(kept_by_grammar) else None
+                self._emit(req, "verify_commit", step, _cut(req, committed_of(req) - old, count, legal))
 
     def _emit(self, req: Any, cause: str, step: int | None = None, cut: str | None = None) -> None:
         lengths = {"committed": committed_of(req), "allocated": allocated_of(req), "cause": cause, "cut": cut}
@@ -62,6 +61,17 @@ class LengthHooks:
         self._scene.journal.emit(
             "lengths", **place, pool="full", **self._scene.rows.identity(req).columns(), **lengths
         )
+
+
+def _cut(req: Any, kept: int, accepted: int | None, legal: Sequence[int] | None) -> str | None:
+    """`grammar` where exactly the tokens are kept that the request's own grammar let pass, and those are fewer.
+
+    0.5.23 hands them over as `result.grammar_retained_tokens`, 0.5.15 only returns them. A stop cuts nothing here:
+    the engine commits whole verifies.
+    """
+    if getattr(req, "grammar", None) is None or legal is None or accepted is None:
+        return None
+    return "grammar" if kept == len(legal) < accepted else None
 
 
 def _is_on_host(tensor: Any) -> bool:

@@ -90,14 +90,36 @@ def test_a_commit_carries_the_step_of_its_result(toy):
     assert rows == [("live", 1, 13, 30, "verify_commit", None)]
 
 
-def test_a_grammar_that_keeps_fewer_is_said(toy):
-    lengths, req = LengthHooks(toy.scene, ResultSteps()), toy.request("a", 1)
+def commit(toy, committed, accepted, resolved=None, **more):
+    """What a result that accepted `accepted` rows leaves of a request that then commits `committed`."""
+    lengths, req = LengthHooks(toy.scene, ResultSteps()), toy.request("a", 1, grammar=more.get("grammar"))
     req.kv_committed_len, req.is_retracted, req.finished = 10, False, lambda: False
-    result = SimpleNamespace(accept_lens=torch.tensor([4]))
+    result = SimpleNamespace(
+        accept_lens=torch.tensor([accepted]), grammar_retained_tokens=more.get("retained")
+    )
     steps = enter(lengths.resolve, result=result, batch=SimpleNamespace(reqs=[req]))
-    req.kv_committed_len += 1
-    leave(steps)
-    assert toy.sink.of("lengths", "committed", "cut") == [(11, "grammar")]
+    req.kv_committed_len += committed
+    leave(steps, resolved)
+    return toy.sink.of("lengths", "committed", "cut")
+
+
+@pytest.mark.parametrize(("retained", "resolved"), [([[7]], [[7]]), (None, [[7]])])
+def test_a_grammar_that_keeps_fewer_is_said(toy, retained, resolved):
+    """0.5.23 remembers what the grammar kept, 0.5.15 only returns it."""
+    assert commit(toy, 1, 4, resolved, grammar=object(), retained=retained) == [(11, "grammar")]
+
+
+@pytest.mark.parametrize(
+    ("resolved", "more"),
+    [
+        ([[7, 8, 9, 7]], {}),
+        ([[7, 8, 9]], {}),
+        ([[7, 8, 9, 7]], {"grammar": object(), "retained": [[7, 8, 9, 7]]}),
+        (None, {"grammar": object()}),
+    ],
+)
+def test_a_commit_that_is_short_without_a_grammar_that_cut_it_has_no_excuse(toy, resolved, more):
+    assert commit(toy, 3, 4, resolved, **more) == [(13, None)]
 
 
 @pytest.mark.parametrize(("speculative", "cause"), [(True, "spec_prepare"), (False, "decode")])
