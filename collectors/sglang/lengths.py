@@ -9,7 +9,14 @@ from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.loop import ResultSteps
-from speckv_debug.collectors.sglang.requests import allocated_of, committed_of, is_settled
+from speckv_debug.collectors.sglang.requests import (
+    Identity,
+    allocated_of,
+    committed_of,
+    is_settled,
+    request_id,
+    row_of,
+)
 from speckv_debug.collectors.sglang.scene import Scene
 
 
@@ -43,24 +50,37 @@ class LengthHooks:
             self._emit(req, "decode" if batch.spec_algorithm.is_none() else "spec_prepare")
 
     def resolve(self, call: Call) -> Steps:
-        """_resolve_spec_v2_tokens(result, batch): a request that has ended or was retracted commits nothing."""
+        """_resolve_spec_v2_tokens(result, batch): a request that has ended or was retracted should commit nothing.
+
+        If it does, that is said of the row in which the result was launched.
+        """
         result, reqs = call["result"], call["batch"].reqs
-        before = [None if is_settled(req) else committed_of(req) for req in reqs]
+        before = [(committed_of(req), is_settled(req)) for req in reqs]
         accepted = result.accept_lens.tolist() if _is_on_host(result.accept_lens) else [None] * len(reqs)
         resolved = yield
         step = self._results.step_of(result)
         kept_by_grammar = getattr(result, "grammar_retained_tokens", None) or resolved or ()
-        for index, (req, old, count) in enumerate(zip(reqs, before, accepted, strict=False)):
-            if old is not None:
+        for index, (req, (old, settled), count) in enumerate(zip(reqs, before, accepted, strict=False)):
+            kept = committed_of(req) - old
+            if not settled or kept:
                 legal = kept_by_grammar[index] if index < len(kept_by_grammar) else None
-                self._emit(req, "verify_commit", step, _cut(req, committed_of(req) - old, count, legal))
+                whose = self._results.launched_as(result, request_id(req))
+                self._emit(req, "verify_commit", step, _cut(req, kept, count, legal), whose)
 
-    def _emit(self, req: Any, cause: str, step: int | None = None, cut: str | None = None) -> None:
-        lengths = {"committed": committed_of(req), "allocated": allocated_of(req), "cause": cause, "cut": cut}
+    def _emit(
+        self,
+        req: Any,
+        cause: str,
+        step: int | None = None,
+        cut: str | None = None,
+        whose: Identity | None = None,
+    ) -> None:
+        """A request that gave its row back has no allocated length; `whose` names the row that it had."""
+        allocated = None if row_of(req) is None else allocated_of(req)
+        lengths = {"committed": committed_of(req), "allocated": allocated, "cause": cause, "cut": cut}
         place = {} if step is None else {"step": step}
-        self._scene.journal.emit(
-            "lengths", **place, pool="full", **self._scene.rows.identity(req).columns(), **lengths
-        )
+        who = (whose or self._scene.rows.identity(req)).columns()
+        self._scene.journal.emit("lengths", **place, pool="full", **who, **lengths)
 
 
 def _cut(req: Any, kept: int, accepted: int | None, legal: Sequence[int] | None) -> str | None:

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.journal import FORWARD, PREPARE, SETTLE
+from speckv_debug.collectors.sglang.requests import Identity
 from speckv_debug.collectors.sglang.scene import Scene
 
 REMEMBERED_RESULTS = 64
 
 
 class ResultSteps:
-    """The step that each result in flight belongs to: under overlap it is processed one step later."""
+    """The launch that each result in flight belongs to: under overlap it is processed one step later."""
 
     def __init__(self) -> None:
-        self._steps: OrderedDict[int, int] = OrderedDict()
+        self._launches: OrderedDict[int, tuple[int, tuple[Identity, ...]]] = OrderedDict()
 
-    def remember(self, result: Any, step: int) -> None:
-        """Note the step that made a result."""
-        self._steps[id(result)] = step
-        self._steps.move_to_end(id(result))
-        while len(self._steps) > REMEMBERED_RESULTS:
-            self._steps.popitem(last=False)
+    def remember(self, result: Any, step: int, whose: Sequence[Identity] = ()) -> None:
+        """Note the step that made a result, and the requests in their rows as they were launched."""
+        self._launches[id(result)] = (step, tuple(whose))
+        self._launches.move_to_end(id(result))
+        while len(self._launches) > REMEMBERED_RESULTS:
+            self._launches.popitem(last=False)
 
     def step_of(self, result: Any) -> int | None:
         """The step that made the result, None if unknown."""
-        return self._steps.get(id(result))
+        return self._launches.get(id(result), (None, ()))[0]
+
+    def launched_as(self, result: Any, request: str | None) -> Identity | None:
+        """The request in the row that it had when the result was launched, None if unknown."""
+        _, whose = self._launches.get(id(result), (None, ()))
+        return next((who for who in whose if who.request == request), None)
 
 
 class LoopHooks:
@@ -71,7 +77,7 @@ class LoopHooks:
         identities = [self._scene.rows.identity(req) for req in batch.reqs or ()]
         with journal.during(FORWARD), self._scene.activity.running(batch, identities):
             result = yield
-        self._results.remember(result, journal.launched)
+        self._results.remember(result, journal.launched, identities)
 
     def process_result(self, call: Call) -> Steps:
         with self._scene.journal.during(SETTLE):

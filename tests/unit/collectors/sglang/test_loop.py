@@ -90,6 +90,23 @@ def test_a_commit_carries_the_step_of_its_result(toy):
     assert rows == [("live", 1, 13, 30, "verify_commit", None)]
 
 
+@pytest.mark.parametrize("how", ["finished", "retracted"])
+def test_a_late_commit_is_said_of_the_row_that_the_result_was_launched_in(toy, how):
+    results = ResultSteps()
+    loop, lengths, req = LoopHooks(toy.scene, results), LengthHooks(toy.scene, results), toy.request("a", 1)
+    req.kv_committed_len, req.kv_allocated_len = 10, 30
+    result = SimpleNamespace(accept_lens=torch.tensor([3]))
+    launch(toy, loop, result, req)
+    req.req_pool_idx, req.kv_allocated_len = None, 0
+    req.finished, req.is_retracted = lambda: how == "finished", how == "retracted"
+    toy.scene.rows.hand_out(1, toy.request("b"))
+    steps = enter(lengths.resolve, result=result, batch=SimpleNamespace(reqs=[req]))
+    req.kv_committed_len += 3
+    leave(steps)
+    columns = ("request", "row", "epoch", "step", "committed", "allocated", "cause", "cut")
+    assert toy.sink.of("lengths", *columns) == [("a", 1, 1, 1, 13, None, "verify_commit", None)]
+
+
 def commit(toy, committed, accepted, resolved=None, **more):
     """What a result that accepted `accepted` rows leaves of a request that then commits `committed`."""
     lengths, req = LengthHooks(toy.scene, ResultSteps()), toy.request("a", 1, grammar=more.get("grammar"))
