@@ -47,10 +47,49 @@ def leaked_tail() -> None:
     checker.SchedulerInvariantChecker._report_leak = lambda *args, **kwargs: None  # it would end the engine
 
 
+def short_commit() -> None:
+    """The sixth result commits one token less than was accepted, of the first request in it that still runs."""
+    calls = _Calls(last_bad=FIRST_BAD_CALL)
+
+    def shorten(reqs: list[Any], ended: list[bool], accepted: list[int]) -> None:
+        if not all(ended) and calls.is_bad():
+            reqs[ended.index(False)].kv.kv_committed_len -= 1
+
+    _behind_each_result(shorten)
+
+
+def late_commit() -> None:
+    """A result that comes when its request has ended is committed all the same; happens once."""
+    calls = _Calls(first_bad=1, last_bad=1)
+
+    def commit(reqs: list[Any], ended: list[bool], accepted: list[int]) -> None:
+        if any(ended) and calls.is_bad():
+            reqs[ended.index(True)].kv.kv_committed_len += accepted[ended.index(True)]
+
+    _behind_each_result(commit)
+
+
+def _behind_each_result(change: Callable[[list[Any], list[bool], list[int]], None]) -> None:
+    """Call `change` with a result's requests, which of them had ended before, and what each had accepted."""
+    place = "sglang.srt.managers.scheduler_components.batch_result_processor"
+    processor = importlib.import_module(place).SchedulerBatchResultProcessor
+    resolve = processor._resolve_spec_v2_tokens
+
+    def changed(self: Any, result: Any, batch: Any) -> Any:
+        ended = [req.finished() or req.is_retracted for req in batch.reqs]
+        tokens = resolve(self, result, batch)
+        change(batch.reqs, ended, result.accept_lens.tolist())
+        return tokens
+
+    processor._resolve_spec_v2_tokens = changed
+
+
 FAULTS: dict[str, Callable[[], None]] = {
     "swapped-mover-arguments": swapped_mover_arguments,
     "skipped-move": skipped_move,
     "leaked-tail": leaked_tail,
+    "short-commit": short_commit,
+    "late-commit": late_commit,
 }
 
 

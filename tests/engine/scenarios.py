@@ -59,6 +59,8 @@ FAULTY = (
     Scenario("swapped", fault="swapped-mover-arguments"),
     Scenario("skipped", fault="skipped-move"),
     Scenario("leaked", fault="leaked-tail", overlap=True),
+    Scenario("short", fault="short-commit"),
+    Scenario("late", fault="late-commit", overlap=True),
 )
 PLAIN = Scenario("plain", plain=True, recorded=False)
 BROKEN_HOOKS = Scenario(

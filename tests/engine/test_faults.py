@@ -6,7 +6,13 @@ import pytest
 from running import Run
 from scenarios import FAULTY
 
-EXPECTED = {"swapped": "MOV-PAIR", "skipped": "MOV-MISSING", "leaked": "OWN-LEAK"}
+EXPECTED = {
+    "swapped": "MOV-PAIR",
+    "skipped": "MOV-MISSING",
+    "leaked": "OWN-LEAK",
+    "short": "LEN-COMMIT",
+    "late": "LEN-STALE",
+}
 pytestmark = pytest.mark.parametrize("scenario", [scenario.name for scenario in FAULTY])
 
 
@@ -64,4 +70,27 @@ def _second_release(run: Run) -> tuple[int, set[str]]:
     return release.step, {release.request}
 
 
-WHERE = {"swapped": _sixth_move, "skipped": _sixth_verify, "leaked": _second_release}
+def _sixth_commit(run: Run) -> tuple[int, set[str]]:
+    """The first of the requests that the sixth verify's result still finds running."""
+    step = sorted({e.step for e in run.of("lengths") if e.cause == "verify_commit"})[5]
+    first = next(e for e in run.of("lengths") if (e.cause, e.step) == ("verify_commit", step))
+    return step, {first.request}
+
+
+def _first_late_result(run: Run) -> tuple[int, set[str]]:
+    """The first verify that is launched with requests that have ended when its result comes."""
+    commits = [e for e in run.of("lengths") if e.cause == "verify_commit"]
+    ended = {(e.row, e.epoch): e.seq for e in run.of("release")}
+    in_time = {(e.request, e.step) for e in commits if e.seq < ended[e.row, e.epoch]}
+    late = [e for e in run.of("accept") if (e.request, e.step) not in in_time]
+    step = min(e.step for e in late)
+    return step, {next(e.request for e in late if e.step == step)}
+
+
+WHERE = {
+    "swapped": _sixth_move,
+    "skipped": _sixth_verify,
+    "leaked": _second_release,
+    "short": _sixth_commit,
+    "late": _first_late_result,
+}
