@@ -26,13 +26,15 @@ class Grant:
 class Freeing:
     """A stretch of engine code whose frees have one reason; the first behind an insert may have another.
 
-    `kind` says how the request ends that is released here.
+    `kind` says how the request ends that is released here, `freed` what was freed: the position where each free
+    starts in its request's row and its number of slots, None where not told.
     """
 
     reason: str
     after_insert: str | None = None
     kind: str = "finish"
     pending: str | None = None
+    freed: list[tuple[int | None, int | None]] = field(default_factory=list)
 
     def next_reason(self) -> str:
         """Why the next call of the allocator's free is made."""
@@ -66,6 +68,11 @@ class Activity:
     def free_reason(self) -> str:
         """Why the free that is being made is made."""
         return self.freeings[-1].next_reason() if self.freeings else "other"
+
+    def has_freed(self, start: int | None, count: int | None) -> None:
+        """Note what the free that is being made gives back."""
+        if self.freeings:
+            self.freeings[-1].freed.append((start, count))
 
     @contextmanager
     def working_on(self, identity: Identity) -> Iterator[None]:

@@ -70,6 +70,7 @@ class PageHooks:
         with self._outermost("free", call["self"]) as outermost:
             if outermost and tensor_like(slots):
                 self._emit_free(stage(slots) if slots.numel() else None)
+                self._note_freed(call.get("start_pos"), slots.numel())
             yield
 
     def free_pages(self, call: Call) -> Steps:
@@ -80,7 +81,12 @@ class PageHooks:
                 staged, size = stage(pages), self._scene.engine.page_size
                 first = Derived(lambda: staged.resolve() * size, staged.ready)
                 self._emit_free(first if pages.numel() else None)
+                self._note_freed(None, None)
             yield
+
+    def _note_freed(self, start: Any, count: int | None) -> None:
+        if count != 0:
+            self._scene.activity.has_freed(None if start is None else int(start), count)
 
     def _emit_free(self, slots: Any) -> None:
         """An empty free is no event, but it is the next one of its stretch of code."""

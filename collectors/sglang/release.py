@@ -1,4 +1,8 @@
-"""The end of a request's hold: finish, abort, retract. The release comes before the frees that it makes."""
+"""The end of a request's hold: finish, abort, retract.
+
+The release comes before the frees that it makes, and says where the free of the tail began. That is known only
+behind it, so what happens inside is held back until then.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,9 @@ from typing import Any
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
+from speckv_debug.collectors.sglang.activity import Freeing
 from speckv_debug.collectors.sglang.journal import SETTLE
-from speckv_debug.collectors.sglang.requests import allocated_of, committed_of, owned_of, row_of
+from speckv_debug.collectors.sglang.requests import allocated_of, committed_of, row_of
 from speckv_debug.collectors.sglang.scene import Scene
 
 
@@ -19,6 +24,7 @@ class ReleaseHooks:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._tail: Freeing | None = None
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         yield targets.RELEASE, self.release
@@ -34,28 +40,21 @@ class ReleaseHooks:
         if row_of(req) is None:
             yield
             return
-        kind, activity = self._kind(req), self._scene.activity
-        with self._scene.journal.during(SETTLE), activity.working_on(self._scene.rows.identity(req)):
-            self._announce(req, kind)
-            with activity.freeing(kind if has_tail_function() else "overshoot") as frame:
-                frame.kind = kind
-                yield
-
-    def _announce(self, req: Any, kind: str) -> None:
-        """The boundary, and before it the length that is kept where it is shorter than what was committed."""
-        committed, allocated, owned = committed_of(req), allocated_of(req), owned_of(req)
-        who, journal = self._scene.rows.identity(req).columns(), self._scene.journal
-        if owned < committed:
-            cut = (
-                "max_len"
-                if type(getattr(req, "finished_reason", None)).__name__ == "FINISH_LENGTH"
-                else "stop"
-            )
-            lengths = {"committed": owned, "allocated": allocated, "cause": "finish", "cut": cut}
-            journal.emit("lengths", pool="full", **who, **lengths)
-        size = self._scene.engine.page_size
-        boundary = {"free_start": -(-owned // size) * size, "page_size": size}
-        journal.emit("release", **who, kind=kind, committed=owned, allocated=allocated, **boundary)
+        activity, journal, who = self._scene.activity, self._scene.journal, self._scene.rows.identity(req)
+        lengths = {"committed": committed_of(req), "allocated": allocated_of(req)}
+        row, outer = (
+            {"kind": self._kind(req), **lengths, "page_size": self._scene.engine.page_size},
+            self._tail,
+        )
+        with journal.during(SETTLE), activity.working_on(who), journal.hold() as held:
+            try:
+                with activity.freeing(row["kind"] if has_tail_function() else "overshoot") as frame:
+                    frame.kind, self._tail = row["kind"], None
+                    yield
+                row["free_start"] = _start(self._tail if has_tail_function() else frame, lengths["allocated"])
+            finally:
+                self._tail = outer
+                journal.lead(held, "release", **who.columns(), **row)
 
     def _kind(self, req: Any) -> str:
         if self._scene.activity.retracting:
@@ -64,8 +63,9 @@ class ReleaseHooks:
 
     def release_tail(self, call: Call) -> Steps:
         """_release_overallocated_kv_indices(req, start_p, end_p, tree_cache); inline in release_kv_cache before 0.5.16."""
-        with self._scene.activity.freeing("overshoot"):
+        with self._scene.activity.freeing("overshoot") as frame:
             yield
+        self._tail = frame
 
     def retract(self, call: Call) -> Steps:
         """release_req(req=…): then the request waits again, and what became evictable may be evicted."""
@@ -75,6 +75,22 @@ class ReleaseHooks:
             yield
         finally:
             activity.retracting = before
+
+
+def _start(tail: Freeing | None, allocated: int) -> int | None:
+    """First position that the tail's free gave back, `allocated` if it gave back nothing; None if that can't be told.
+
+    A free of a segment says where it starts (0.5.16 and later); a single one without runs up to `allocated`.
+    """
+    if tail is None:
+        return None
+    if not tail.freed:
+        return allocated
+    starts = [start for start, _ in tail.freed if start is not None]
+    if len(starts) == len(tail.freed):
+        return min(starts)
+    (_, count), *more = tail.freed
+    return None if more or count is None else allocated - count
 
 
 def has_tail_function() -> bool:

@@ -44,18 +44,6 @@ def allocated_of(req: Any) -> int:
     return int(_kept(req, "kv_allocated_len") or 0)
 
 
-def owned_of(req: Any) -> int:
-    """Length that a release keeps: what the tree may be offered and where the tail begins.
-
-    `Req.owned_kv_len` (0.5.21 and later) stops at the last token that the client sees; before, it is the
-    committed length, or the prompt's under strip_thinking_cache.
-    """
-    for name in ("owned_kv_len", "_cache_commit_len"):
-        if hasattr(req, name):
-            return int(getattr(req, name)())
-    return committed_of(req)
-
-
 def is_settled(req: Any) -> bool:
     """Whether a result that arrives now commits nothing: the request has ended or was retracted."""
     return bool(req.finished() or getattr(req, "is_retracted", False))

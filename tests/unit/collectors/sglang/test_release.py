@@ -1,10 +1,15 @@
 """The end of a request's hold."""
 
+import sys
+import types
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.sglang import targets
+from speckv_debug.collectors.sglang.pages import PageHooks
 from speckv_debug.collectors.sglang.release import ReleaseHooks
 
 
@@ -12,27 +17,80 @@ class FINISH_ABORT:
     """An abort's finish reason."""
 
 
-class FINISH_LENGTH:
-    """A finish at max_new_tokens."""
-
-
-def released(toy, inside=lambda: None, **request):
+def released(toy, inside=lambda hooks: None, **request):
     """Run release_kv_cache of a request; `inside` stands for what the engine does."""
     req = toy.request("a", 1, **request)
     req.kv_committed_len, req.kv_allocated_len = 10, 24
-    steps = ReleaseHooks(toy.scene).release(Call({"req": 0}, (req,), {}))
+    hooks = ReleaseHooks(toy.scene)
+    steps = hooks.release(Call({"req": 0}, (req,), {}))
     next(steps)
-    inside()
+    inside(hooks)
     with pytest.raises(StopIteration):
         steps.send(None)
     return toy.sink.of("release")[0]
 
 
-def test_it_says_its_boundary_before_its_frees(paged_toy):
-    row = released(paged_toy)
-    assert (row["kind"], row["committed"], row["allocated"]) == ("finish", 10, 24)
-    assert (row["free_start"], row["page_size"]) == (12, 4)
-    assert paged_toy.sink.of("lengths") == []
+@pytest.fixture
+def tail_function(monkeypatch):
+    """As in 0.5.16 and later."""
+    module = types.ModuleType(targets.COMMON)
+    module._release_overallocated_kv_indices = None
+    monkeypatch.setitem(sys.modules, targets.COMMON, module)
+
+
+def tail_of(hooks, free=lambda: None):
+    """Run _release_overallocated_kv_indices."""
+    steps = hooks.release_tail(Call({}, (), {}))
+    next(steps)
+    free()
+    with pytest.raises(StopIteration):
+        steps.send(None)
+
+
+def test_it_comes_before_its_frees_and_says_what_is_committed(paged_toy):
+    paged_toy.install(PageHooks)
+    allocator = paged_toy.engine.allocator
+    row = released(paged_toy, lambda hooks: allocator.free(torch.arange(12, 24)), owned_kv_len=lambda: 8)
+    assert (row["kind"], row["committed"], row["allocated"], row["page_size"]) == ("finish", 10, 24, 4)
+    assert [row["event"] for row in paged_toy.sink.rows] == ["release", "free"]
+    assert paged_toy.sink.of("free", "request", "reason") == [("a", "overshoot")]
+
+
+@pytest.mark.parametrize("start", [12, 11, 8])
+def test_the_boundary_is_where_the_free_began_aligned_or_not(paged_toy, tail_function, start):
+    paged_toy.install(PageHooks)
+    allocator, slots = paged_toy.engine.allocator, torch.arange(start, 24)
+    row = released(
+        paged_toy, lambda hooks: tail_of(hooks, lambda: allocator.free_segment(slots, start_pos=start))
+    )
+    assert row["free_start"] == start
+
+
+@pytest.mark.parametrize("start", [12, 11])
+def test_a_release_without_a_tail_function_frees_up_to_what_was_allocated(paged_toy, start):
+    paged_toy.install(PageHooks)
+    row = released(paged_toy, lambda hooks: paged_toy.engine.allocator.free(torch.arange(start, 24)))
+    assert row["free_start"] == start
+
+
+def test_a_tail_of_nothing_begins_at_the_end(toy, tail_function):
+    assert released(toy, tail_of)["free_start"] == 24
+
+
+def test_a_boundary_that_was_not_seen_is_unknown(paged_toy, tail_function):
+    assert "free_start" not in released(paged_toy)
+    paged_toy.install(PageHooks)
+    allocator = paged_toy.engine.allocator
+    released(paged_toy, lambda hooks: tail_of(hooks, lambda: allocator.free_page_ids(torch.tensor([4]))))
+    assert "free_start" not in paged_toy.sink.of("release")[1]
+
+
+def test_an_engine_that_raises_has_released_all_the_same(toy):
+    steps = ReleaseHooks(toy.scene).release(Call({"req": 0}, (toy.request("a", 1),), {}))
+    next(steps)
+    with pytest.raises(MemoryError):
+        steps.throw(MemoryError)
+    assert toy.sink.of("release", "request", "free_start") == [("a", None)]
 
 
 def test_an_abort_is_known_by_its_reason(toy):
@@ -44,16 +102,9 @@ def test_a_retract_is_known_by_who_releases(toy):
     assert released(toy)["kind"] == "retract"
 
 
-def test_a_shorter_length_that_is_kept_is_said_first(toy):
-    row = released(toy, finished_reason=FINISH_LENGTH(), owned_kv_len=lambda: 8)
-    assert (row["committed"], row["free_start"]) == (8, 8)
-    assert toy.sink.of("lengths", "committed", "cause", "cut") == [(8, "finish", "max_len")]
-    assert [row["event"] for row in toy.sink.rows] == ["lengths", "release"]
-
-
 def test_frees_inside_belong_to_the_request(toy):
     seen = []
-    released(toy, inside=lambda: seen.append(toy.scene.activity.request.request))
+    released(toy, inside=lambda hooks: seen.append(toy.scene.activity.request.request))
     assert seen == ["a"]
     assert toy.scene.activity.request.request is None
 

@@ -9,7 +9,6 @@ from speckv_debug.collectors.sglang.requests import (
     allocated_of,
     committed_of,
     is_settled,
-    owned_of,
     row_of,
 )
 
@@ -34,15 +33,6 @@ def test_a_request_without_a_row():
     assert row_of(waiting) is None
     assert allocated_of(waiting) == 0
     assert Rows().identity(waiting).columns() == {"request": "w", "row": None, "epoch": None}
-
-
-@pytest.mark.parametrize("method", ["owned_kv_len", "_cache_commit_len"])
-def test_what_a_release_keeps_may_be_less_than_what_was_committed(method):
-    assert owned_of(SimpleNamespace(kv_committed_len=9, **{method: lambda: 5})) == 5
-
-
-def test_without_such_a_method_all_committed_is_kept():
-    assert owned_of(SHAPES["0.5.16"]) == 7
 
 
 @pytest.mark.parametrize(("finished", "retracted"), [(True, False), (False, True), (False, False)])
