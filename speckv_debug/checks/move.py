@@ -37,11 +37,16 @@ def moved_pairs(match: PairMatch) -> Judgement:
     """
     batch, verify = match.relocations.verifies, match.relocations.verify
     bare = ~batch.ragged("out_cache_loc").present[verify]
-    known = batch.path_known[verify] & ~bare
+    headless = match.relocations.headless
+    known = batch.path_known[verify] & ~bare & ~headless
     suspects = np.flatnonzero(known & ~match.in_order)
     failed = np.zeros(len(match), dtype=np.bool_)
     failed[[index for index in suspects.tolist() if match.problems(index)]] = True
-    reasons = {NO_PATH: ~batch.path_known[verify], "no out_cache_loc": bare}
+    reasons = {
+        NO_PATH: ~batch.path_known[verify],
+        "no out_cache_loc": bare,
+        "the batch begins with requests that are not in the recording": headless,
+    }
     return verdict(failed, lambda i: _explain_pair(match, i), reasons)
 
 

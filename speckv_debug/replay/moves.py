@@ -10,7 +10,7 @@ from speckv_debug.model.process import Process
 from speckv_debug.replay.batches import verifies_of_steps
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_at, place_of
-from speckv_debug.replay.ragged import Int64s, Mask, mask, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask, starts
 from speckv_debug.replay.verifies import VerifyBatch
 
 
@@ -92,6 +92,14 @@ class Relocations:
         np.minimum.at(first, self.call, np.minimum(accept, call))
         np.maximum.at(last, self.call, np.maximum(accept, call))
         return first[self.call] - 1, last[self.call]
+
+    @cached_property
+    def headless(self) -> Mask:
+        """The batch begins with requests whose accepts are not in the recording: places in the list are unknown."""
+        index = self.verifies.batch_index[self.verify]
+        first = np.full(len(self.moves), np.iinfo(np.int64).max, dtype=np.int64)
+        np.minimum.at(first, self.call, np.where(index == NULL, 0, index))
+        return np.asarray(first[self.call] > 0)
 
     @cached_property
     def whole(self) -> Mask:

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from speckv_debug.replay.ledger import Ledger
+from speckv_debug.replay.ledger_events import TABLES
 from speckv_debug.replay.ledger_facts import FAIL, JUDGED, PASS, SKIP, Broken, End
+from speckv_debug.replay.ledger_loss import HARMLESS
 from speckv_debug.replay.ledger_pages import UNPAGED
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import Int64s
@@ -17,7 +19,7 @@ from speckv_debug.replay.ragged import Int64s
 Codes = npt.NDArray[np.uint8]
 PAGES = ("alloc", "free", "free_group")
 ROWS = (*PAGES, "table_write", "cache")
-NEEDS = {"double": PAGES, "unsafe": ROWS, "alias": ROWS, "dangling": PAGES, "leak": ROWS}
+NEEDS = {"double": PAGES, "unsafe": ROWS, "alias": ROWS, "dangling": (*PAGES, "table_write"), "leak": ROWS}
 """Tables without whose every event a law of the ledger can't be judged."""
 ENDS = ("release", "row_free")
 
@@ -31,6 +33,11 @@ class Judged:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def columns_from(self) -> tuple[str, ...]:
+        """Tables that the ledger folds for this law."""
+        return tuple(name for name in TABLES if name not in HARMLESS or self.law == "dangling")
 
     @property
     def failed(self) -> Int64s:
