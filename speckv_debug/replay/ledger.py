@@ -6,7 +6,7 @@ freed twice, a live page freed, …) becomes columns of facts; the laws in `chec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from speckv_debug.recording.reader import ProcessRecording
 
 Handler = Callable[["Ledger", int], None]
+NAMED_HOLES = 3
+"""Holes that are named one by one as reasons for not knowing."""
 HANDLERS: dict[str, Handler] = {
     "alloc": ledger_pages.alloc,
     "free": ledger_pages.free,
@@ -100,13 +102,14 @@ class Ledger:
 
     def _run(self, until_seq: int | None) -> None:
         handlers = [HANDLERS[name] for name in TABLES]
-        holes = iter([*self.process.gaps(), (0, 1 << 62)])
+        gaps = self.process.gaps()
+        holes = iter([*gaps, (0, 1 << 63)])
         first, end = next(holes)
         for seq, table, row in self.events.order():
             if until_seq is not None and seq > until_seq:
                 return
             while seq >= end:
-                self.lose(f"events {first} to {end - 1} are missing")
+                self.lose(_missing(first, end) if len(gaps) <= NAMED_HOLES else _missing_in(gaps))
                 first, end = next(holes)
             self.seq = seq
             handlers[table](self, row)
@@ -159,6 +162,15 @@ class Ledger:
     def running(self) -> list[Tenure]:
         """The latest tenure of each row that is alive."""
         return [tenure for tenure in self.rows.values() if tenure.alive]
+
+
+def _missing(first: int, end: int) -> str:
+    return f"events {first} to {end - 1} are missing"
+
+
+def _missing_in(gaps: Sequence[tuple[int, int]]) -> str:
+    first, end = gaps[0]
+    return f"events are missing in {len(gaps)} places, the first is {first} to {end - 1}"
 
 
 def _headless(process: ProcessRecording) -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
 
 USES = ("insert", "match", "session_save", "session_restore")
+RESET = "the tree that held the page was reset, and the page was not seen since"
 HOLDING = ("insert", "evict", "session_save", "session_restore")
 
 
@@ -86,6 +87,8 @@ def _reset(ledger: Ledger, index: int, pages: Int64s) -> None:
     _evict(ledger, index, gone)
     book.locks[:] = 0
     book.disown(gone)
+    if ledger.seen_whole:
+        ledger.why = ledger.facts.reason(RESET)
 
 
 def _save(ledger: Ledger, index: int, pages: Int64s) -> None:

@@ -16,6 +16,7 @@ from speckv_debug.replay.ragged import NULL, Int64s
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
 
+ROLLED_BACK = "the page was granted and rolled back, and not seen since"
 UNPAGED = "the pages of the pool can't be followed: no page size, no grants, or counted by references"
 
 
@@ -29,6 +30,7 @@ def alloc(ledger: Ledger, index: int) -> None:
     book, pages, reason = ledger.books[rows.namespace[index]], rows.pages(index), rows.texts("reason")[index]
     if reason == "rollback":  # undone without a free
         ledger.facts.mark("alias", "alloc", index, SKIP)
+        ledger.why = ledger.facts.reason(ROLLED_BACK) if ledger.seen_whole else ledger.why
         return book.disown(pages)
     tenure = tenure_of(ledger, "alloc", index)
     if book is ledger.main:

@@ -624,6 +624,14 @@ def test_after_a_hole_nothing_is_known_until_it_is_seen_again() -> None:
     assert "missing" in next(u.why for u in result.unknown)
 
 
+def test_many_holes_are_one_reason() -> None:
+    run = Run(1)
+    for number in range(300):
+        run.add("free", pool="full", slots=[10], reason="other", seq=2 * number)
+    reasons = [u.why for u in run.check("OWN-DFREE").unknown]
+    assert "events are missing in 299 places, the first is 1 to 1" in reasons and len(reasons) <= 2
+
+
 @pytest.mark.parametrize(("table", "findings"), [("alloc", 0), ("forward", 1)])
 def test_dropped_rows_count_where_they_move_pages(table: str, findings: int) -> None:
     run = Run(1)
