@@ -8,6 +8,7 @@ import numpy as np
 
 from speckv_debug.replay.engine_version import PAGE_ALIGNED_RESERVE, RESERVE_AHEAD, sglang_version
 from speckv_debug.replay.lengths import ENDINGS, Lengths, Picked
+from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 
@@ -17,9 +18,11 @@ class Bounds:
 
     Attributes:
         committed, allocated: As reported, NULL if absent; `highest` is what a reserve grows to, else `allocated`.
-        ending: The request ends with the event: its record is reset and says nothing of its row.
+        ending: The request ends with the event or has ended: its record is reset and says nothing of its row.
         preparing: A preparation for a verify, before which old builds claim the bonus.
     """
+
+    columns_from = ("lengths", "reserve", "release", "row_alloc", "row_free")
 
     def __init__(self, lengths: Lengths) -> None:
         self.info = lengths.info
@@ -32,7 +35,7 @@ class Bounds:
         order = np.argsort(seq, kind="stable")
         self._table, self._index, self.seq = table[order], index[order], seq[order]
         self.committed, self.allocated = self._column("committed"), self._column("allocated")
-        self.ending = self._cause(*ENDINGS)
+        self.ending = self._cause(*ENDINGS) | self._over(lengths)
         self.preparing = self._cause("spec_prepare") | (self._table == 1)
 
     def __len__(self) -> int:
@@ -57,6 +60,14 @@ class Bounds:
             second[np.where(self._table == 1, self._index, -1)],
         )
 
+    def _over(self, lengths: Lengths) -> Mask:
+        """The life of the row had ended when the event came (a result that was in flight)."""
+        ends = np.append(lengths.lives.end, NEVER)
+        first, second = (np.append(ends[lengths.lives.of(name)], NEVER) for name in ("lengths", "reserve"))
+        of_lengths = first[np.where(self._table == 0, self._index, -1)]
+        of_reserve = second[np.where(self._table == 1, self._index, -1)]
+        return np.asarray(self.seq > np.minimum(of_lengths, of_reserve))
+
     def _cause(self, *causes: str) -> Mask:
         found = np.append(self._tables[0].texts("cause").equal(*causes), False)
         return np.asarray(found[np.where(self._table == 0, self._index, -1)])
@@ -68,6 +79,8 @@ class Reserves(Picked):
     Attributes:
         page_size: The allocator's, or the event's own where the pool does not say; NULL if neither does.
     """
+
+    columns_from = ("reserve", "alloc", "lengths")
 
     def __init__(self, lengths: Lengths) -> None:
         super().__init__(lengths, "reserve", np.ones(len(lengths.columns("reserve")), dtype=np.bool_))

@@ -19,6 +19,8 @@ class Successions(Picked):
         before: The life's previous accept, -1 if there is none.
     """
 
+    reads = ("lengths", "forward", "release")
+
     def __init__(self, lengths: Lengths) -> None:
         super().__init__(lengths, "accept", ~lengths.verifies.padding)
         self.before = lengths.lives.before("accept", self.ints("seq"), self.life)
@@ -44,9 +46,11 @@ class Successions(Picked):
 
     @property
     def told(self) -> bool:
-        """Whether the recording shows every verify, and what comes between two and changes the length."""
-        between = self.info.records("lengths") or self.info.records("forward")
-        return self.info.records("accept") and between
+        """Whether the recording shows every verify, and what comes between two and changes the length.
+
+        Forwards show a prefill, but neither a cut nor a trim.
+        """
+        return self.info.records("accept") and self.info.records("lengths")
 
     @cached_property
     def _interrupted(self) -> Mask:

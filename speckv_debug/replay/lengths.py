@@ -47,6 +47,8 @@ class Lengths:
 class Picked:
     """Some events of one table, in its order."""
 
+    columns_from: tuple[str, ...] = ("accept", "lengths", "release", "row_alloc", "row_free")
+
     def __init__(self, lengths: Lengths, table: str, which: Mask) -> None:
         self.lengths, self.table, self.info = lengths, table, lengths.info
         self.columns = lengths.columns(table)
