@@ -26,3 +26,18 @@ def verifies_of_steps(verifies: VerifyBatch, seq: Int64s, step: Int64s) -> tuple
     counts = np.searchsorted(keys, of_event, "right") - first
     verify = order[np.repeat(first, counts) + spread(counts)]
     return verify, np.repeat(np.arange(len(seq), dtype=np.int64), counts), counts
+
+
+def batch_spans(verify_seq: Int64s, event_seq: Int64s, event: Int64s) -> tuple[Int64s, Int64s]:
+    """First and last `seq` of the verifies and the event of each pair's batch.
+
+    Args:
+        verify_seq: int64[pairs], of each pair's verify.
+        event_seq: int64[pairs], of its event.
+        event: int64[pairs], number of the event: pairs of one event are one batch.
+    """
+    count = int(event.max(initial=-1)) + 1
+    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, -1, dtype=np.int64)
+    np.minimum.at(first, event, np.minimum(verify_seq, event_seq))
+    np.maximum.at(last, event, np.maximum(verify_seq, event_seq))
+    return first[event], last[event]

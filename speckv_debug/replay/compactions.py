@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from speckv_debug.replay.batches import verifies_of_steps
+from speckv_debug.replay.batches import batch_spans, verifies_of_steps
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_at
-from speckv_debug.replay.ragged import NULL, Int64s, spread, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, spread, starts
 from speckv_debug.replay.verifies import VerifyBatch
 
 
@@ -19,6 +19,8 @@ class Compactions:
     `after` keeps the blocks of `before`, or is gathered to blocks as wide as accept_index (NGRAM's
     `predict[accept_index]`).
     """
+
+    reads = ("accept", "compact")
 
     def __init__(self, compact: Columns, verifies: VerifyBatch) -> None:
         self.columns, self.verifies = compact, verifies
@@ -40,14 +42,28 @@ class Compactions:
         return self.columns.texts("tensor")[int(self.event[index])] or ""
 
     @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """The verify and the compaction; where blocks are gathered, from right before the batch's first accept on."""
+        accept, event = self.verifies.seq[self.verify], self.columns.ints("seq")[self.event]
+        first, last = batch_spans(accept, event, self.event)
+        alone = self._in_blocks
+        return np.where(alone, np.minimum(accept, event), first - 1), np.where(
+            alone, np.maximum(accept, event), last
+        )
+
+    @cached_property
+    def _in_blocks(self) -> Mask:
+        """`after` keeps the blocks of `before`."""
+        return np.asarray((self.after.lengths == self.before.lengths)[self.event], dtype=np.bool_)
+
+    @cached_property
     def after_start(self) -> Int64s:
         """Where each instance's block begins in `after`."""
         block = self.verifies.block_start[self.verify]
-        same = (self.after.lengths == self.before.lengths)[self.event]
         width = self.verifies.ragged("accept_index").lengths[self.verify]
         ends = starts(width)
         first = np.repeat(starts(self._counts)[:-1], self._counts)
-        return np.where(same, block, ends[:-1] - ends[first])
+        return np.where(self._in_blocks, block, ends[:-1] - ends[first])
 
     def due_and_found(self) -> tuple[Int64s, Int64s, Int64s]:
         """(instance, due, found) for each accepted row; NULL where a list does not reach so far."""

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from speckv_debug.replay.batches import batch_spans
 from speckv_debug.replay.moves import Relocations
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask, spread
@@ -63,8 +64,8 @@ class PairMatch:
 
     @property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """From the first to the last of the batch's accepts and the call."""
-        return self.relocations.spans
+        """From the first to the last of the batch's accepts and the calls of its step."""
+        return batch_spans(*self.relocations.spans, self.relocations.verify)
 
     @cached_property
     def in_order(self) -> Mask:
@@ -88,34 +89,42 @@ class PairMatch:
     def problems(self, index: int) -> list[str]:
         """What is wrong with the pairs of one instance, in words; empty if all that has to move does, and nothing else.
 
-        Pairs of one slot with itself change nothing: an engine may leave them out, but not one of several, nor one
-        that it passes elsewhere for a request of which nothing moves.
+        Pairs of one slot with itself change nothing: an engine may leave them out.
         """
-        mine, call = self.mine(index), int(self.relocations.call[index])
-        in_place = {slot for slot, target in self.relocations.moves.pairs(call) if slot == target}
-        tables = [self._differences(index, mine, in_place, window=window) for window in (False, True)]
-        return min(tables, key=len)
+        mine = self.mine(index)
+        return min((self._differences(index, mine, window=window) for window in (False, True)), key=len)
 
-    def _differences(
-        self, index: int, mine: list[tuple[int, int]], in_place: set[int], *, window: bool
-    ) -> list[str]:
+    def _differences(self, index: int, mine: list[tuple[int, int]], *, window: bool) -> list[str]:
         due = self.due_of(index, window=window)
-        moving, staying = [p for p in due if p[0] != p[1]], [p[0] for p in due if p[0] == p[1]]
-        left_out = [slot for slot in staying if slot not in in_place]
-        missing = [f"{t} <- {s} is missing" for s, t in moving if (s, t) not in mine]
-        if self._lists_in_place or len(left_out) < len(staying):
-            missing += [f"{slot} <- {slot} is missing" for slot in left_out]
+        missing = [f"{t} <- {s} is missing" for s, t in due if s != t and (s, t) not in mine]
         extra = [f"{t} <- {s} is not due" for s, t in mine if (s, t) not in due]
         return [*missing, *extra]
 
-    @cached_property
-    def _lists_in_place(self) -> bool:
-        """Whether the engine passes pairs even for a request whose rows are all in place."""
-        moving = any_per_list(self.due.moving[self.at], self.owners, len(self))
-        return bool((self.in_order & ~moving & (self.counts > 0)).any())
-
     def mine(self, index: int) -> list[tuple[int, int]]:
-        """The pairs of the call that write into the request's window, or read from it and write nowhere due."""
+        """The pairs of the call, and of those beside it, that write into the request's window, or read from it and
+        write nowhere due.
+        """
+        return [pair for each in self.beside(index) for pair in self._mine(each)]
+
+    def beside(self, index: int) -> list[int]:
+        """Instances of the same verify whose calls move the same components: together they are the verify's move."""
+        order, ordered = self._by_verify
+        verify = self.relocations.verify[index]
+        same = order[
+            np.searchsorted(ordered, verify) : np.searchsorted(ordered, verify, side="right")
+        ].tolist()
+        return [i for i in same if self._components(i) == self._components(index)] if same[1:] else same
+
+    @cached_property
+    def _by_verify(self) -> tuple[Int64s, Int64s]:
+        """Instances in the order of their verify, and that verify."""
+        order = np.argsort(self.relocations.verify, kind="stable")
+        return order, self.relocations.verify[order]
+
+    def _components(self, index: int) -> tuple[str, ...] | None:
+        return self.relocations.moves.columns.strings("components", int(self.relocations.call[index]))
+
+    def _mine(self, index: int) -> list[tuple[int, int]]:
         call = int(self.relocations.call[index])
         own, others = self._window(int(self.relocations.verify[index])), self._windows_of_call(call)
         pairs = [p for p in self.relocations.moves.pairs(call) if p[0] != p[1]]
@@ -126,9 +135,10 @@ class PairMatch:
         ]
 
     def content_of(self, index: int, slot: int) -> int | None:
-        """Local verify row of the request whose KV `slot` holds after the call; None if it is no row of its window."""
-        call, verify = int(self.relocations.call[index]), int(self.relocations.verify[index])
-        written = [s for s, t in self.relocations.moves.pairs(call) if t == slot]
+        """Local verify row of the request whose KV `slot` holds after the calls; None if it is no row of its window."""
+        verify = int(self.relocations.verify[index])
+        calls = [int(self.relocations.call[each]) for each in self.beside(index)]
+        written = [s for call in calls for s, t in self.relocations.moves.pairs(call) if t == slot]
         loc = self.relocations.verifies.ragged("out_cache_loc")[verify].tolist()
         source = written[-1] if written else slot
         return loc.index(source) if source in loc else None

@@ -31,6 +31,7 @@ class Settlements:
     """One instance a verify."""
 
     reads = ("accept", "move", "compact", "table_write")
+    columns_from = ("forward", "cache", "row_free")
 
     def __init__(self, columns: Callable[[str], Columns], match: PairMatch, readers: NextReads) -> None:
         self._columns, self._match, self._readers = columns, match, readers
