@@ -17,6 +17,7 @@ from speckv_debug.replay.ledger_book import FREE, UNKNOWN
 from speckv_debug.replay.ledger_events import TABLES, GetColumns, LedgerEvents
 from speckv_debug.replay.ledger_facts import JUDGED, LATE, UNSEEN, End, Facts
 from speckv_debug.replay.ledger_groups import FreeGroups
+from speckv_debug.replay.ledger_heads import Heads
 from speckv_debug.replay.ledger_loss import HARMLESS, forget, unproven
 from speckv_debug.replay.ledger_tenure import Tenure
 from speckv_debug.replay.ledger_trims import Trims
@@ -71,6 +72,7 @@ class Ledger:
         self.restored: dict[str, Tenure] = {}
         self.alive = np.zeros(64, dtype=np.bool_)
         self.groups = FreeGroups()
+        self.heads = Heads()
         self.dangling: set[Tenure] = set()
         self.unsettled: list[End] = []
         self.dropped: list[tuple[int, int, int]] = []
@@ -124,6 +126,7 @@ class Ledger:
         for tenure in self.rows.values():
             tenure.forget()
         self.groups.lose(self.facts, self.why)
+        self.heads.lose(self, self.why)
         self.restored.clear()
         self.dangling.clear()
         for end in self.unsettled:

@@ -49,8 +49,8 @@ def release(ledger: Ledger, index: int) -> None:
     start, allocated = rows.ints("free_start")[index], rows.ints("allocated")[index]
     size = _page_size(ledger, index)
     _judge_boundary(ledger, index, tenure, start, keep if rows.texts("kind")[index] == TRIM else NULL)
-    boundary = start if start != NULL else keep
-    tenure.tail = -(-boundary // size) * size if size and boundary != NULL else -1
+    due = -(-keep // size) * size if size and keep != NULL else -1
+    tenure.tail = start if start != NULL else due
     if rows.texts("kind")[index] == TRIM:
         tenure.trim_to = keep if keep != NULL else -1
         return
@@ -64,6 +64,7 @@ def pool_stat(ledger: Ledger, index: int) -> None:
     """A quiet point: what ended before it has settled."""
     pool = ledger.events.rows["pool_stat"].texts("pool")[index]
     if pool in (None, ledger.namespaces.main_name):
+        ledger.heads.settle(ledger)
         settle(ledger, ledger.unsettled)
         ledger.unsettled.clear()
         _all_free(ledger, index)
@@ -81,6 +82,7 @@ def _all_free(ledger: Ledger, index: int) -> None:
 
 def finish(ledger: Ledger) -> None:
     """The recording ends: a launch of a later step shows that an earlier end has settled."""
+    ledger.heads.finish(ledger)
     use = ledger.latest_use
     for end in ledger.unsettled:
         later = use is not None and end.step is not None and use[0] > end.seq and use[1] > end.step
@@ -129,7 +131,7 @@ def _judge_boundary(ledger: Ledger, index: int, tenure: Tenure, start: int, keep
     if allocated != NULL and start >= allocated:
         return
     if start % size and not aligns_tail_by_server_page(ledger.info):
-        _fail(ledger, index, tenure, "unaligned", start // size * size, start)
+        ledger.heads.add(ledger, index, tenure, start // size * size, start)
     elif keep != NULL and start < keep:
         _fail(ledger, index, tenure, "short", start, keep)
 

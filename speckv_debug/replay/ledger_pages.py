@@ -16,8 +16,9 @@ from speckv_debug.replay.ragged import NULL, Int64s
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
 
-ROLLED_BACK = "the page was granted and rolled back, and not seen since"
 UNPAGED = "the pages of the pool can't be followed: no page size, no grants, or counted by references"
+
+ROLLED_BACK = "the page was granted and rolled back, and not seen since"
 
 
 def alloc(ledger: Ledger, index: int) -> None:
@@ -75,6 +76,7 @@ def free_group(ledger: Ledger, index: int) -> None:
         pages = np.unique(frees.pages(waiting))
         book = ledger.books[frees.namespace[waiting]]
         _take_back(ledger, waiting, pages[book.pending[pages] == group])
+    ledger.heads.settle(ledger)
 
 
 def _take_back(ledger: Ledger, index: int, pages: Int64s) -> None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 LEAVES_ROW = ("reject", "swa_window")
 """Reasons with which a live row gives up some of its own positions: their entries are stale at once."""
 TAIL = ("overshoot", "session_trim")
+OF_THE_LIVING = (*LEAVES_ROW, *TAIL, "duplicate_prefix")
+"""Reasons with which a request that runs gives up pages of its own."""
+NAMELESS = "the free names no request: it may be the one whose row names the pages"
 
 
 def judge_safety(ledger: Ledger, index: int, pages: Int64s, code: int) -> None:
@@ -46,19 +49,27 @@ def _break_sessions(ledger: Ledger, pages: Int64s) -> None:
 
 
 def _judge_rows(ledger: Ledger, index: int, hot: Int64s, freer: Tenure | None, reason: str | None) -> None:
+    nameless = freer is None and _own(ledger, reason)
     for tenure in ledger.running():
         positions = tenure.positions(hot)
         if not len(positions):
             continue
-        if tenure is freer and reason in LEAVES_ROW:
+        if (nameless or tenure is freer) and reason in LEAVES_ROW:
             tenure.drop(ledger.main, ledger.events.slots["free"].slots(index))
             if not len(positions := tenure.positions(hot)):
                 continue
         tenure.stale.update(tenure.pages[positions].tolist())
         ledger.dangling.add(tenure)
         live = positions[positions < tenure.trim_to] if tenure is freer else positions
-        if len(live):
+        if nameless:
+            ledger.facts.mark("unsafe", "free", index, ledger.facts.reason(NAMELESS))
+        elif len(live):
             _fail(ledger, index, "row", tenure, live)
+
+
+def _own(ledger: Ledger, reason: str | None) -> bool:
+    """Whether a free may come from the row that names the pages; nobody's row evicts, and an end is told before."""
+    return reason in OF_THE_LIVING or (reason != "evict" and not ledger.info.records("release"))
 
 
 def _judge_tail(ledger: Ledger, index: int, freer: Tenure) -> None:
