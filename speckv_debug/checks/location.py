@@ -141,7 +141,7 @@ def _explain_uniq(writes: ForwardWrites, i: int) -> Details:
 def slots_in_range(events: SlotEvents) -> Judgement:
     """Every slot lies in its pool: 0 <= slot < slots + reserved.
 
-    Exceptions: -1 in a row of a forward that pads the batch, where it is masked; the reserved dummy page counts; pools
+    Exceptions: -1 in a row of a forward or verify that pads the batch, where it is masked; the reserved dummy page counts; pools
     have sizes of their own.
     """
     failed, bare, unsized = (np.zeros(len(events), dtype=np.bool_) for _ in range(3))
@@ -171,7 +171,7 @@ def _explain_range(events: SlotEvents, i: int) -> Details:
     valid = f"[0, {bound})" if bound is not None else "0 or more"
     place = events.place(i)
     return Details(
-        message=f"{table} names slot {wild[0]}, which lies outside pool {place.pool or 'full'}",
+        message=f"{table} names slot {wild[0]}, which lies outside pool {place.pool or events.info.main_pool}",
         expected=f"slots in {valid}",
         actual=f"{list(wild[:8])}{' …' if wild[8:] else ''}",
         slots=wild[:64],

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+MAIN = "full"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
@@ -57,8 +59,15 @@ class Process:
     raw: Mapping[str, Any] = field(default_factory=dict)
 
     def pool(self, name: str | None) -> Pool | None:
-        """The pool of that name (`full` if None), or None."""
-        return next((p for p in self.pools if p.name == (name or "full")), None)
+        """The pool of that name (the main one if None), or None."""
+        return next((p for p in self.pools if p.name == (name or self.main_pool)), None)
+
+    @property
+    def main_pool(self) -> str:
+        """Name of the pool that req_to_token draws from: `full`, else the first of kind full with ids of its own."""
+        if any(pool.name == MAIN for pool in self.pools):
+            return MAIN
+        return next((p.name for p in self.pools if p.kind == MAIN and not p.allocated_by), MAIN)
 
     def records(self, table: str, kind: str | None = None) -> bool:
         """Whether absence of an event of `table` (of `kind`) is evidence."""

@@ -53,7 +53,7 @@ class Namespaces:
 
     def __init__(self, info: Process) -> None:
         self._pools = {pool.name: pool for pool in info.pools}
-        self.main_name = self._main()
+        self.main_name = info.main_pool
         self._index: dict[str, int] = {}
         self.all: list[Namespace] = []
         self.main = self.index(self.main_name)
@@ -82,10 +82,6 @@ class Namespaces:
         inside = (slots.values >= reserved) & (slots.values < bound)
         of_slot = np.where(inside, slots.values // size, -1)
         return PageLists(slots, of_slot, _runs(slots, of_slot, size))
-
-    def _main(self) -> str:
-        owners = [p for p in self._pools.values() if p.kind == FULL and not p.allocated_by]
-        return FULL if FULL in self._pools or not owners else owners[0].name
 
     def _allocator(self, name: str) -> str:
         seen: set[str] = set()

@@ -31,22 +31,24 @@ OPTIONAL = ("cache", "transfer")
 class SlotEvents(EventUnion):
     """Events that name slots; a refused alloc, and a cache or transfer event without slots, are none."""
 
-    def __init__(self, columns: Callable[[str], Columns], info: Process) -> None:
+    def __init__(self, columns: Callable[[str], Columns], verifies: VerifyBatch, info: Process) -> None:
         tables = {name: columns(name) for name in SLOT_COLUMNS}
         super().__init__(tables, {name: _named(name, table) for name, table in tables.items()})
-        self.info = info
+        self.info, self.verifies = info, verifies
 
     def bounds(self, table: str) -> Int64s:
         """Exclusive bound of valid ids for each event of a table, NULL where the pool's size is unknown."""
         sizes = {pool.name: pool.id_bound for pool in self.info.pools}
         known = {name: NULL if bound is None else bound for name, bound in sizes.items()}
         if table == "accept":
-            return np.full(len(self.tables[table]), known.get("full", NULL), dtype=np.int64)
-        return by_pool(self.tables[table].texts("pool"), known, NULL)
+            return np.full(len(self.tables[table]), known.get(self.info.main_pool, NULL), dtype=np.int64)
+        return by_pool(self.tables[table].texts("pool"), self.info, known, NULL)
 
     def masked(self, table: str) -> Mask:
-        """Events in which -1 stands for a slot that is not written: rows of a forward that pad the batch."""
+        """Events in which -1 stands for a slot that is not written: rows of a forward or verify that pad the batch."""
         columns = self.tables[table]
+        if table == "accept":
+            return self.verifies.padding
         return padding_rows(columns) if table == "forward" else np.zeros(len(columns), dtype=np.bool_)
 
     def slots(self, table: str) -> Mapping[str, Ragged]:
@@ -78,8 +80,8 @@ class DummyRows(EventUnion):
         """Slots below this are the pool's dummy, for each row of a table."""
         sizes = {pool.name: reserved(pool) for pool in self.info.pools}
         if table == "accept":
-            return np.full(len(self.tables[table]), sizes.get("full", 1), dtype=np.int64)
-        return by_pool(self.tables[table].texts("pool"), sizes, 1)
+            return np.full(len(self.tables[table]), sizes.get(self.info.main_pool, 1), dtype=np.int64)
+        return by_pool(self.tables[table].texts("pool"), self.info, sizes, 1)
 
 
 class RowReaches(EventUnion):
@@ -92,7 +94,7 @@ class RowReaches(EventUnion):
         tables = {name: columns(name) for name in ("table_write", "reserve", "accept")}
         pool = tables["table_write"].texts("pool")
         chosen = {
-            "table_write": pool.equal("full") | ~pool.known,
+            "table_write": pool.equal(info.main_pool) | ~pool.known,
             "reserve": np.ones(len(tables["reserve"]), dtype=np.bool_),
             "accept": ~verifies.padding,
         }

@@ -49,7 +49,7 @@ class StepIndex:
             raise IndexError(f"verify {index} of {len(self)}")
         batch, columns = self._verifies, self._verifies.columns
         accepted = tuple(batch.path[index].tolist())
-        pool = self._view.info.pool("full")
+        pool = self._view.info.pool(None)
         return VerifyStep(
             process=self._view.label,
             seq=int(batch.seq[index]),
@@ -135,7 +135,7 @@ class StepIndex:
         same = (lengths.ints("row")[:until] == batch.row[index]) & (
             lengths.ints("epoch")[:until] == batch.epoch[index]
         )
-        same &= (pool.equal("full") | ~pool.known)[:until] & (batch.row[index] != NULL)
+        same &= (pool.equal(self._view.info.main_pool) | ~pool.known)[:until] & (batch.row[index] != NULL)
         rows = np.flatnonzero(same)
         if not len(rows):
             return None

@@ -82,7 +82,7 @@ class ProcessView:
     @cached_property
     def slot_events(self) -> SlotEvents:
         """One instance an event that names slots."""
-        return SlotEvents(self.columns, self.info)
+        return SlotEvents(self.columns, self.verifies, self.info)
 
     @cached_property
     def dummy_rows(self) -> DummyRows:

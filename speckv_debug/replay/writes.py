@@ -19,9 +19,9 @@ def reserved(pool: Pool | None) -> int:
     return 1 if pool is None or pool.reserved_slots is None else pool.reserved_slots
 
 
-def by_pool(pools: Texts, of: Mapping[str, int], default: int) -> Int64s:
-    """`of[name]` for each event's pool (`full` where absent), `default` for a pool that is not in `of`."""
-    known = [of.get(name, default) for name in (*pools.names, "full")]
+def by_pool(pools: Texts, info: Process, of: Mapping[str, int], default: int) -> Int64s:
+    """`of[name]` for each event's pool (the main one where absent), `default` for a pool that is not in `of`."""
+    known = [of.get(name, default) for name in (*pools.names, info.main_pool)]
     return np.array(known, dtype=np.int64)[pools.codes]
 
 
@@ -62,8 +62,9 @@ class ForwardWrites:
     def dummy(self) -> Int64s:
         """Slots below this are the pool's dummy, where pads may meet."""
         sizes = {pool.name: reserved(pool) for pool in self.info.pools}
-        of_rows = by_pool(self.columns.texts("pool"), sizes, 1)[self._rows]
-        return self._both(of_rows, np.full(len(self._accepts), sizes.get("full", 1), dtype=np.int64))
+        of_rows = by_pool(self.columns.texts("pool"), self.info, sizes, 1)[self._rows]
+        of_accepts = np.full(len(self._accepts), sizes.get(self.info.main_pool, 1), dtype=np.int64)
+        return self._both(of_rows, of_accepts)
 
     @cached_property
     def forward(self) -> Int64s:
@@ -105,8 +106,9 @@ class ForwardWrites:
     @property
     def _pool(self) -> Int64s:
         pools = self.columns.texts("pool")
-        number = {"full": -1} | {name: code for code, name in enumerate(pools.names) if name != "full"}
-        return self._both(by_pool(pools, number, -1)[self._rows], np.full(len(self._accepts), -1))
+        main = self.info.main_pool
+        number = {main: -1} | {name: code for code, name in enumerate(pools.names) if name != main}
+        return self._both(by_pool(pools, self.info, number, -1)[self._rows], np.full(len(self._accepts), -1))
 
     @property
     def _group(self) -> Int64s:

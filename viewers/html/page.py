@@ -106,7 +106,7 @@ def _facts(recording: Recording, steps: tuple[int, int] | None) -> str:
 
 
 def _engine(info: Process) -> list[str]:
-    settings, pool = info.settings, info.pool("full")
+    settings, pool = info.settings, info.pool(None)
     algorithm = str(settings.get("algorithm") or "")
     if algorithm and settings.get("topk") is not None:
         algorithm += f" topk {settings['topk']}"

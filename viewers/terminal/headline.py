@@ -52,7 +52,7 @@ def _algorithm(settings: Mapping[str, Any]) -> str:
 
 
 def _page(info: Process) -> str:
-    pool = info.pool("full")
+    pool = info.pool(None)
     return f"page {pool.page_size}" if pool is not None and pool.page_size is not None else ""
 
 

@@ -81,7 +81,7 @@ def facts_of(info: Process) -> str:
     algorithm = str(settings.get("algorithm") or "")
     if algorithm and settings.get("topk") is not None:
         algorithm += f" topk {settings['topk']}"
-    pool = info.pool("full")
+    pool = info.pool(None)
     page = f"page {pool.page_size}" if pool and pool.page_size else ""
     engine = " ".join(part for part in (info.engine, info.engine_version) if part)
     return " · ".join(printable(part) for part in (engine, algorithm, page) if part)
