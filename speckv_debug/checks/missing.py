@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from speckv_debug.checks.rule import Indices, Rule, Scope
+from speckv_debug.replay.ragged import Mask
 from speckv_debug.replay.view import ProcessView
 
 END = int(np.iinfo(np.int64).max)
@@ -22,12 +23,17 @@ KIND_COLUMNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """Events `[first, last]` that are not in the recording; of any table if `table` is None."""
+    """Events `[first, last]` that are not in the recording; of any table if `table` is None.
+
+    `column` is set if the events are there and the values of one of their columns are not: absence, which means
+    something in many columns, can't be told from the damage.
+    """
 
     first: int
     last: int
     why: str
     table: str | None = None
+    column: bool = False
 
 
 def losses(view: ProcessView) -> tuple[Loss, ...]:
@@ -52,17 +58,10 @@ def absent(view: ProcessView, rule: Rule) -> str | None:
 
 def lost(scope: Scope, rule: Rule, found: tuple[Loss, ...]) -> Mapping[str, Indices]:
     """Why → instances whose span holds a loss; an instance is named once, with the first loss that touches it."""
-    spans = getattr(scope, "spans", None)
-    if spans is None or not found:
-        return {}
-    first, last = spans
-    tables = _tables(rule, scope)
     taken = np.zeros(len(scope), dtype=np.bool_)
     unknown: dict[str, Indices] = {}
     for loss in found:
-        if loss.table is not None and loss.table not in tables:
-            continue
-        hit = (first <= loss.last) & (last >= loss.first) & ~taken
+        hit = (_illegible(scope, rule, loss) if loss.column else _within(scope, rule, loss)) & ~taken
         if hit.any():
             taken |= hit
             before = unknown.get(loss.why, np.empty(0, dtype=np.int64))
@@ -78,6 +77,26 @@ def dropped_rows(view: ProcessView, rule: Rule) -> int:
     return int(
         drops.ints("rows")[drops.texts("table").equal(rule.needs[0].partition(":")[0])].clip(min=0).sum()
     )
+
+
+def _within(scope: Scope, rule: Rule, loss: Loss) -> Mask:
+    """Instances whose span holds the loss."""
+    spans = getattr(scope, "spans", None)
+    if spans is None or not (loss.table is None or loss.table in _tables(rule, scope)):
+        return np.zeros(len(scope), dtype=np.bool_)
+    first, last = spans
+    return np.asarray((first <= loss.last) & (last >= loss.first), dtype=np.bool_)
+
+
+def _illegible(scope: Scope, rule: Rule, loss: Loss) -> Mask:
+    """Instances whose verdict rests on the table of a damaged column."""
+    own = getattr(scope, "at", None)
+    hit = np.zeros(len(scope), dtype=np.bool_)
+    if loss.table in _tables(rule, scope) | set(getattr(scope, "columns_from", ())):
+        hit[:] = True
+    elif own is not None and loss.table in own:
+        hit[own[loss.table]] = True
+    return hit
 
 
 def _tables(rule: Rule, scope: Scope) -> set[str]:
@@ -103,13 +122,20 @@ def _damaged(view: ProcessView) -> Iterator[Loss]:
                 yield Loss(
                     first=first, last=last, table=table, why=f"a damaged file of {table}: {problem.where}"
                 )
+        elif problem.kind == "damaged_column":
+            for table in problem.tables:
+                why = f"a damaged column of {table}: {problem.what}"
+                yield Loss(first=first, last=last, table=table, why=why, column=True)
 
 
 def _holes(view: ProcessView, damaged: tuple[Loss, ...]) -> Iterator[Loss]:
     """Holes that no damaged file explains."""
     gaps = view.process.gaps()
     for first, end in gaps:
-        if any(loss.table is not None and loss.first <= first and end - 1 <= loss.last for loss in damaged):
+        if any(
+            loss.table is not None and not loss.column and loss.first <= first and end - 1 <= loss.last
+            for loss in damaged
+        ):
             continue
         many = f"events are missing in {len(gaps)} places, the first is {gaps[0][0]} to {gaps[0][1] - 1}"
         one = f"events {first} to {end - 1} are missing"

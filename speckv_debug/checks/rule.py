@@ -45,7 +45,8 @@ class Scope(Protocol):
     `spans: tuple[Indices, Indices]`, the first and last `seq` of the events that an instance's verdict rests on
     (its own event alone if there is no such attribute; an instance whose span holds a hole, a drop of a needed
     table or the end of an unclean recording is unknown); `reads: tuple[str, ...]`, tables whose loss counts beside
-    those that the rule needs; and `kind(index) -> str`, which keeps instances of different kinds (tables, tensors)
+    those that the rule needs; `columns_from: tuple[str, ...]`, tables of which a damaged column counts beside those, and
+    `at: Mapping[str, Indices]`, the instances that are events of a table; and `kind(index) -> str`, which keeps instances of different kinds (tables, tensors)
     from being folded into one finding.
     """
 
