@@ -41,20 +41,19 @@ class ReleaseHooks:
             yield
             return
         activity, journal, who = self._scene.activity, self._scene.journal, self._scene.rows.identity(req)
-        lengths = {"committed": committed_of(req), "allocated": allocated_of(req)}
-        row, outer = (
-            {"kind": self._kind(req), **lengths, "page_size": self._scene.engine.page_size},
-            self._tail,
-        )
+        kind, committed, allocated = self._kind(req), committed_of(req), allocated_of(req)
+        row = {"kind": kind, "committed": committed, "allocated": allocated}
+        start, outer = None, self._tail
         with journal.during(SETTLE), activity.working_on(who), journal.hold() as held:
             try:
-                with activity.freeing(row["kind"] if has_tail_function() else "overshoot") as frame:
-                    frame.kind, self._tail = row["kind"], None
+                with activity.freeing(kind if has_tail_function() else "overshoot") as frame:
+                    frame.kind, self._tail = kind, None
                     yield
-                row["free_start"] = _start(self._tail if has_tail_function() else frame, lengths["allocated"])
+                start = _start(self._tail if has_tail_function() else frame, allocated)
             finally:
                 self._tail = outer
-                journal.lead(held, "release", **who.columns(), **row)
+                boundary = {"free_start": start, "page_size": self._scene.engine.page_size}
+                journal.lead(held, "release", **who.columns(), **row, **boundary)
 
     def _kind(self, req: Any) -> str:
         if self._scene.activity.retracting:
