@@ -31,7 +31,7 @@ def register() -> None:
         return
     _waiting = True
     if SCHEDULER in sys.modules or _is_scheduler_process():
-        _hook_constructor()
+        _guarded(_hook_constructor)
     else:
         from speckv_debug.collectors.sglang.awaiting import when_imported
 

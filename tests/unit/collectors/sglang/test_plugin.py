@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import subprocess
 import sys
 import types
@@ -98,16 +100,72 @@ def test_a_recorder_that_can_not_begin_does_not_stop_the_engine(monkeypatch, tmp
     assert plugin._construct(lambda self: "built", object()) == "built"
 
 
-def test_the_action_runs_right_behind_the_module(tmp_path, monkeypatch):
-    (tmp_path / "late_module.py").write_text("value = 1\n")
+@pytest.fixture
+def late_module(tmp_path, monkeypatch):
+    """A module that nobody has imported yet; gives its file."""
     monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path / "late_module.py"
+    sys.modules.pop("late_module", None)
+
+
+def test_the_action_runs_right_behind_the_module(late_module):
+    late_module.write_text("value = 1\n")
     seen = []
     when_imported("late_module", lambda: seen.append(sys.modules["late_module"].value))
-    import late_module
-
+    importlib.import_module("late_module")
     assert seen == [1]
-    assert late_module.__spec__.loader.__class__.__name__ == "SourceFileLoader"
-    del sys.modules["late_module"]
+    assert sys.modules["late_module"].__spec__.loader.__class__.__name__ == "SourceFileLoader"
+    importlib.reload(sys.modules["late_module"])
+    assert seen == [1]
+
+
+def test_an_action_that_raises_does_not_break_the_import(late_module, caplog):
+    late_module.write_text("value = 1\n")
+    when_imported("late_module", lambda: 1 / 0)
+    assert importlib.import_module("late_module").value == 1
+    assert "recording could not begin" in caplog.text
+
+
+def test_a_look_up_and_an_import_that_fails_are_waited_out(late_module):
+    late_module.write_text("raise RuntimeError\n")
+    seen = []
+    when_imported("late_module", lambda: seen.append(1))
+    spec = importlib.util.find_spec("late_module")
+    assert spec.loader.get_filename("late_module") == str(late_module), "a spec as without us"
+    with pytest.raises(RuntimeError):
+        importlib.import_module("late_module")
+    assert seen == []
+    late_module.write_text("value = 10\n")
+    importlib.invalidate_caches()
+    importlib.import_module("late_module")
+    assert seen == [1]
+
+
+def test_a_module_that_another_finder_knows_is_found(late_module):
+    class Finder:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            known = name == "late_module"
+            return importlib.util.spec_from_file_location(name, elsewhere) if known else None
+
+    elsewhere = late_module.with_name("elsewhere.py")
+    elsewhere.write_text("value = 2\n")
+    sys.meta_path.append(Finder)
+    seen = []
+    when_imported("late_module", lambda: seen.append(sys.modules["late_module"].value))
+    importlib.import_module("late_module")
+    assert seen == [2]
+
+
+def test_a_registry_that_is_not_there_does_not_stop_the_engine(monkeypatch, tmp_path, caplog):
+    monkeypatch.setenv("SPECKV_DEBUG_OUT", str(tmp_path / "x"))
+    monkeypatch.setitem(sys.modules, "sglang", types.ModuleType("sglang"))
+
+    def run_scheduler_process():
+        plugin.register()
+
+    run_scheduler_process()
+    assert "recording could not begin" in caplog.text
 
 
 def test_an_engine_that_is_not_there_is_a_usage_error(tmp_path, monkeypatch):
