@@ -217,6 +217,11 @@ def reserve_grows_as_due(reserves: Reserves) -> Judgement:
     granted = reserves.known & (reserves.granted != NULL) & (reserves.granted != grown - k)
     reported = reserves.known & (reserves.reported != NULL) & (reserves.reported != grown)
     no_size = (reserves.page_size == NULL) & (grown != reserves.plain) & (reserves.form != "plain")
-    reasons = {"no lengths or reserve": ~reserves.known, "the page size is unknown": no_size}
+    open_grant = reserves.known & (grown > k) & (reserves.granted == NULL) & ~reserves.refused
+    reasons = {
+        "no lengths or reserve": ~reserves.known,
+        "the page size is unknown": no_size,
+        "what was granted for the growth is not known": open_grant,
+    }
     failed = (formula & ~no_size) | granted | reported | reserves.foreign_page
     return verdict(failed, lambda i: explain_growth(reserves, i), reasons)

@@ -137,12 +137,57 @@ class Reserves(Picked):
 
     @cached_property
     def granted(self) -> Int64s:
-        """Slots granted for the same row and step; NULL where none are recorded or it is not clear for which."""
+        """Slots granted for the same row and step, 0 where every grant is recorded and none was made; else NULL."""
         alloc = self.lengths.columns("alloc")
         mine = alloc.texts("reason").equal("spec_reserve") & self._main_alloc()
-        counts = alloc.lists("slots").lengths
-        refused = alloc.ints("granted") == 0
-        return self._sum("alloc", mine, np.where(refused, NULL, counts))
+        refused, slots = alloc.ints("granted") == 0, alloc.lists("slots")
+        found = self._sum("alloc", mine, np.where(refused | ~slots.present, NULL, slots.lengths))
+        return np.where((found == NULL) & self._ungranted, 0, found)
+
+    @cached_property
+    def refused(self) -> Mask:
+        """The allocator had nothing to give to the row in this step."""
+        keys = self._keys("alloc")
+        turned_away = {keys[i] for i in np.flatnonzero(self.lengths.columns("alloc").ints("granted") == 0)}
+        return np.array([key in turned_away for key in self._keys()], dtype=np.bool_)
+
+    @cached_property
+    def _ungranted(self) -> Mask:
+        """No allocation of this step names the row, nor leaves open which row it is for."""
+        if not self._whole("alloc"):
+            return np.zeros(len(self), dtype=np.bool_)
+        events, keys = self._keys("alloc"), self._keys()
+        allocs = {events[i] for i in np.flatnonzero(self._main_alloc()).tolist()}
+        unnamed = {step for life, step in allocs if life < 0}
+        lone = _single(keys) - allocs
+        clear = [k in lone and k[0] >= 0 and k[1] != NULL and not unnamed & {k[1], NULL} for k in keys]
+        return np.array(clear, dtype=np.bool_)
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """From right before the reserve, or the events of its row and step, to right behind them."""
+        first, last = self.ints("seq").copy(), self.ints("seq").copy()
+        for table in ("alloc", "lengths"):
+            at: dict[tuple[int, int], list[int]] = {}
+            seqs = self.lengths.columns(table).ints("seq").tolist()
+            for key, seq in zip(self._keys(table), seqs, strict=True):
+                at.setdefault(key, []).append(seq)
+            own = [at.get(key, []) for key in self._keys()]
+            first = np.array([min(seqs, default=s) for seqs, s in zip(own, first.tolist(), strict=True)])
+            last = np.array([max(seqs, default=s) for seqs, s in zip(own, last.tolist(), strict=True)])
+        return np.minimum(first, self.ints("seq")) - 1, np.maximum(last, self.ints("seq")) + 1
+
+    def _keys(self, table: str | None = None) -> list[tuple[int, int]]:
+        """(life, step) of the events of a table, of the reserves if None."""
+        if table is None:
+            return list(zip(self.life.tolist(), self.ints("step").tolist(), strict=True))
+        steps = self.lengths.columns(table).ints("step").tolist()
+        return list(zip(self.lengths.lives.of(table).tolist(), steps, strict=True))
+
+    def _whole(self, table: str) -> bool:
+        """Every event of the table is in the recording, as far as it says."""
+        dropped = self.lengths.columns("drop").texts("table").equal(table).any()
+        return self.info.records(table) and not dropped
 
     @cached_property
     def reported(self) -> Int64s:
@@ -157,20 +202,18 @@ class Reserves(Picked):
 
     def _sum(self, table: str, which: Mask, values: Int64s, *, once: bool = False) -> Int64s:
         """Sum of `values` of the events of the same life and step; NULL if there is none, or one is NULL."""
-        columns = self.lengths.columns(table)
         found: dict[tuple[int, int], int] = {}
-        dropped = bool(self.lengths.columns("drop").texts("table").equal(table).any())
-        if dropped or not self.info.records(table):
+        if not self._whole(table):
             return np.full(len(self), NULL, dtype=np.int64)
-        lives, steps = self.lengths.lives.of(table).tolist(), columns.ints("step").tolist()
+        events = self._keys(table)
         for row in np.flatnonzero(which).tolist():
-            key, value = (lives[row], steps[row]), int(values[row])
+            key, value = events[row], int(values[row])
             bad = NULL in (value, found.get(key, 0)) or (once and key in found)
             found[key] = NULL if bad else found.get(key, 0) + value
         return self._looked_up(found)
 
     def _looked_up(self, found: dict[tuple[int, int], int]) -> Int64s:
-        keys = list(zip(self.life.tolist(), self.ints("step").tolist(), strict=True))
+        keys = self._keys()
         alone = _single(keys)
         known = [found.get(k, NULL) if k in alone and k[0] >= 0 and k[1] != NULL else NULL for k in keys]
         return np.array(known, dtype=np.int64)

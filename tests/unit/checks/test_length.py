@@ -26,7 +26,16 @@ class Lengths(Run):
         line.setdefault("new_seq_len", seq_len + accept_len)
         self.add("accept", **self.who(row, None, epoch), **line)
 
-    def reserve(self, committed: int, allocated: int, reserve: int, grown: int, **columns: Any) -> None:
+    def reserve(
+        self,
+        committed: int,
+        allocated: int,
+        reserve: int,
+        grown: int,
+        *,
+        granted: bool = True,
+        **columns: Any,
+    ) -> None:
         line = {"page_size": self.page_size, "new_allocated": grown} | columns
         self.add(
             "reserve",
@@ -36,6 +45,9 @@ class Lengths(Run):
             reserve=reserve,
             **line,
         )
+        if granted and grown > allocated:
+            slots = list(range(100 + allocated, 100 + grown))
+            self.add("alloc", pool="full", **self.who(1, None, 1), slots=slots, reason="spec_reserve")
 
 
 def found(run: Run, rule: str) -> list[Finding]:
@@ -340,7 +352,7 @@ def test_the_page_is_the_allocators(widened: int, broken: bool) -> None:
 )
 def test_what_is_granted(slots: int, granted: bool, broken: bool) -> None:
     run = Lengths(4)
-    run.reserve(18, 19, 4, 24)
+    run.reserve(18, 19, 4, 24, granted=False)
     who = run.who(1, None, 1)
     run.add(
         "alloc", pool="full", **who, slots=list(range(8, 8 + slots)), reason="spec_reserve", granted=granted
@@ -348,15 +360,36 @@ def test_what_is_granted(slots: int, granted: bool, broken: bool) -> None:
     assert bool(found(run, "LEN-ALLOC")) == broken
 
 
-def test_grants_of_other_steps_reasons_and_pools_do_not_count() -> None:
+def nothing_granted() -> Lengths:
+    """Slots go to the row in another pool and in another step only."""
     run = Lengths(4)
-    run.reserve(18, 19, 4, 24)
-    who = run.who(1, None, 1)
-    run.add("alloc", pool="full", **who, slots=[8], reason="extend")
-    run.add("alloc", pool="swa", **who, slots=[8], reason="spec_reserve")
+    run.reserve(18, 19, 4, 24, granted=False)
+    run.add("alloc", pool="swa", **run.who(1, None, 1), slots=[8], reason="spec_reserve")
     run.step = 2
-    run.add("alloc", pool="full", **who, slots=[9], reason="spec_reserve")
-    assert not found(run, "LEN-ALLOC")
+    run.add("alloc", pool="full", **run.who(1, None, 1), slots=[9], reason="spec_reserve")
+    return run
+
+
+def test_a_growth_for_which_nothing_is_granted() -> None:
+    (finding,) = found(nothing_granted(), "LEN-ALLOC")
+    assert finding.message.startswith("0 slots were granted")
+
+
+def test_a_growth_without_a_grant_is_unknown_where_the_grant_may_be_lost() -> None:
+    unlisted, other_reason, unnamed, dropped, hole = (nothing_granted() for _ in range(5))
+    unlisted.head["tables"] = ["reserve", "lengths"]
+    who = other_reason.who(1, None, 1)
+    other_reason.lines.insert(1, {"event": "alloc", "step": 1, "pool": "full", "slots": [8]} | who)
+    unnamed.lines.insert(
+        1, {"event": "alloc", "step": 1, "pool": "full", "slots": [8], "reason": "spec_reserve"}
+    )
+    dropped.lines.insert(1, {"event": "drop", "table": "alloc", "rows": 1, "why": "queue full"})
+    hole.lines[1]["seq"] = 4
+    hole.lines[2]["seq"] = 5
+    for run in (unlisted, other_reason, unnamed, dropped, hole):
+        result = run.check("LEN-ALLOC")
+        assert not result.findings and result.checked["LEN-ALLOC"] == 0
+        assert [(u.rule, u.instances) for u in result.unknown if u.instances] == [("LEN-ALLOC", 1)]
 
 
 def test_the_host_reports_what_it_decided() -> None:
