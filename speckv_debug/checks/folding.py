@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from speckv_debug.checks.rule import RULES, Indices, Scope
-from speckv_debug.model.finding import Finding
+from speckv_debug.model.finding import Cell, Evidence, Finding, Severity
 
 FINDINGS_A_RULE = 200
-"""Distinct findings of one rule in one process; what comes later is counted in the last one's `repeats`."""
-
-
+"""Findings of one rule in one process that are explained one by one; a note counts and names the others."""
+NAMED_MORE = 1000
+"""Of those others, how many the note lists."""
+NEAR = 64
+"""Steps within which findings that share only a slot are tied: later the slot has other holders."""
 OF_THE_BATCH = ("ACC-COUNT", "MOV-MISSING")
 """Rules whose findings reach the other requests of the step: a wrong count shifts the lists packed behind it, and a
 mover call that is missing is missing for all."""
@@ -28,16 +31,39 @@ class Fold:
 def folded(scope: Scope, failed: Indices) -> list[Fold]:
     """Group broken instances by kind, pool and request (its row where it has no name), in the order of `seq`."""
     groups: dict[tuple[object, ...], Fold] = {}
-    last: Fold | None = None
     for index in failed.tolist():
         key = _key(scope, index)
         if (group := groups.get(key)) is not None:
             group.repeats += 1
-        elif len(groups) < FINDINGS_A_RULE:
-            last = groups[key] = Fold(index)
-        elif last is not None:
-            last.repeats += 1
+        else:
+            groups[key] = Fold(index)
     return list(groups.values())
+
+
+def counted(rule: str, process: str, scope: Scope, more: Sequence[Fold]) -> Iterator[Finding]:
+    """A note that counts and names what the rule's findings leave out; none if nothing is left out."""
+    if not more:
+        return
+    rows: list[tuple[Cell, ...]] = []
+    for fold in more[:NAMED_MORE]:
+        at = scope.place(fold.index)
+        rows.append((at.request, at.row, at.epoch, at.pool, at.step, at.seq, 1 + fold.repeats))
+    left_out = f", the first {NAMED_MORE} of {len(more)}" if len(more) > NAMED_MORE else ""
+    yield Finding(
+        rule=rule,
+        severity=Severity.NOTE,
+        process=process,
+        first_seq=scope.place(more[0].index).seq,
+        message=f"{len(more)} more findings, {sum(1 + fold.repeats for fold in more)} broken instances, are counted here "
+        f"and not explained one by one",
+        evidence=(
+            Evidence(
+                title=f"where else the law is broken{left_out}",
+                columns=("request", "row", "epoch", "pool", "step", "seq", "instances"),
+                rows=tuple(rows),
+            ),
+        ),
+    )
 
 
 def _key(scope: Scope, index: int) -> tuple[object, ...]:
@@ -46,16 +72,30 @@ def _key(scope: Scope, index: int) -> tuple[object, ...]:
     return (kind(index) if kind else "", place.pool, who)
 
 
-def with_causes(findings: Sequence[Finding]) -> Iterator[Finding]:
+def with_causes(
+    findings: Sequence[Finding], same_ids: Callable[[str | None, str | None], bool] = operator.eq
+) -> Iterator[Finding]:
     """Tie each finding to the nearest one before it, in the order given, of a rule that it follows.
 
-    Findings of one rule about one event (a call for the whole batch) have one cause: the first of them.
+    Findings of one rule about one event (a call for the whole batch) have one cause: the first of them. A note has
+    none and is none.
+
+    Args:
+        findings: Of one process, in order.
+        same_ids: Whether a slot id means the same in two pools, by their names.
     """
     before: dict[str, list[Finding]] = {}
+
+    def related(first: Finding, then: Finding) -> bool:
+        return _by_request(first, then) or (same_ids(first.pool, then.pool) and _by_slots(first, then))
+
     for finding in findings:
+        if finding.severity is Severity.NOTE:
+            yield finding
+            continue
         follows = RULES[finding.rule].follows if finding.rule in RULES else ()
         causes = [
-            *_nearest(before, follows, finding, _related),
+            *_nearest(before, follows, finding, related),
             *_nearest(before, (finding.rule,), finding, _same_event),
         ]
         before.setdefault(finding.rule, []).append(finding)
@@ -82,11 +122,21 @@ def _same_event(first: Finding, then: Finding) -> bool:
     return first.first_seq == then.first_seq
 
 
-def _related(first: Finding, then: Finding) -> bool:
-    if first.request is not None and first.request == then.request:
+def _by_request(first: Finding, then: Finding) -> bool:
+    if first.request is not None and first.request == then.request and not _another_life(first, then):
         return True
-    if first.rule in OF_THE_BATCH and first.step is not None and first.step == then.step:
-        return True
+    return first.rule in OF_THE_BATCH and first.step is not None and first.step == then.step
+
+
+def _another_life(first: Finding, then: Finding) -> bool:
+    """The request started over with a new row in between: its KV was computed anew."""
+    lives = (first.row, first.epoch), (then.row, then.epoch)
+    return None not in (*lives[0], *lives[1]) and lives[0] != lives[1]
+
+
+def _by_slots(first: Finding, then: Finding) -> bool:
+    if first.step is not None and then.step is not None and abs(then.step - first.step) > NEAR:
+        return False
     return _overlap(first.slots, then.slots) or _overlap(first.pages, then.pages)
 
 

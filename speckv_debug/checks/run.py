@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from speckv_debug.checks import RULES
-from speckv_debug.checks.folding import Fold, folded, with_causes
+from speckv_debug.checks.folding import FINDINGS_A_RULE, Fold, counted, folded, with_causes
 from speckv_debug.checks.missing import Loss, absent, dropped_rows, losses, lost
 from speckv_debug.checks.rule import Details, Indices, Judgement, Rule, Scope
 from speckv_debug.errors import UsageError
 from speckv_debug.model.finding import CheckResult, Finding, Law, Unknown
+from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.view import ProcessView, Recording, views
 
 OnError = Callable[[str, Exception], None]
@@ -50,7 +51,8 @@ def check(
     """
     rules, outcome = select(only, ignore), Outcome()
     for view in views(recording):
-        outcome.findings += with_causes(_judge_process(view, rules, outcome, on_error))
+        found = _judge_process(view, rules, outcome, on_error)
+        outcome.findings += with_causes(found, Namespaces(view.info).share_ids)
     return CheckResult(
         findings=tuple(outcome.findings),
         unknown=tuple(Unknown(rule=rule, why=why, instances=n) for (rule, why), n in outcome.unknown.items()),
@@ -126,7 +128,9 @@ def _judge_scope(
     unknown = _all_unknown(verdict, lost(scope, rule, missing))
     hidden = np.concatenate((NOTHING, *unknown.values()))
     failed = np.setdiff1d(verdict.failed, hidden)
-    findings = [_finding(rule, view, scope, fold, verdict, on_error) for fold in folded(scope, failed)]
+    folds = folded(scope, failed)
+    findings = [_finding(rule, view, scope, fold, verdict, on_error) for fold in folds[:FINDINGS_A_RULE]]
+    findings += counted(rule.id, view.label, scope, folds[FINDINGS_A_RULE:])
     for why, indices in unknown.items():
         outcome.unknown[rule.id, why] += len(indices)
     outcome.checked[rule.id] += len(scope) - len(hidden)

@@ -68,6 +68,10 @@ class Namespaces:
             self.all.append(_namespace(name, self._pools.get(name)))
         return self._index[name]
 
+    def share_ids(self, first: str | None, second: str | None) -> bool:
+        """Whether a slot id means the same in both pools."""
+        return self.index(first) == self.index(second)
+
     def indices(self, pools: Texts) -> Int64s:
         """The same for a column of pool names."""
         known = np.array([self.index(name) for name in pools.names] + [self.main], dtype=np.int64)

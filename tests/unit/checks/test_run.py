@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from speckv_debug.checks import RULES
-from speckv_debug.checks.folding import FINDINGS_A_RULE, folded, with_causes
-from speckv_debug.checks.rule import ERROR, NOTE, Details, Judgement, Place, rule
+from speckv_debug.checks.folding import FINDINGS_A_RULE, with_causes
+from speckv_debug.checks.rule import ERROR, NOTE, Details, Judgement, rule
 from speckv_debug.checks.run import check, named, select
 from speckv_debug.errors import UsageError
 from speckv_debug.model.finding import CheckResult, Finding, Severity
+from speckv_debug.model.process import Pool, Process
 from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.schema import TABLES
+from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.verifies import VerifyBatch
 
 Build = Callable[..., Any]
@@ -128,21 +130,23 @@ def test_the_same_breach_of_a_request_is_one_finding(record: Build, verify: Buil
     assert [(f.request, f.step, f.repeats) for f in result.findings] == [("a", 1, 4), ("b", 1, 4)]
 
 
-def test_many_requests_are_counted_beyond_the_limit() -> None:
-    class Many:
-        def __len__(self) -> int:
-            return 1000
-
-        def place(self, index: int) -> Place:
-            return Place(seq=index, request=str(index))
-
-    folds = folded(Many(), np.arange(1000))
-    assert len(folds) == FINDINGS_A_RULE
-    assert sum(1 + fold.repeats for fold in folds) == 1000
+def test_requests_beyond_the_limit_are_counted_and_named_apart(record: Build, verify: Build) -> None:
+    names = [str(number) for number in range(FINDINGS_A_RULE + 60)]
+    wrong = [verify(step=1 + i, request=name, bonus_token=9) for i, name in enumerate([*names, names[-1]])]
+    result = check(record(*wrong), only=["ACC-SHIFT"])
+    *listed, note = result.findings
+    assert [(f.request, f.repeats) for f in listed] == [(name, 0) for name in names[:FINDINGS_A_RULE]]
+    assert (note.rule, note.severity, note.request, note.cause) == ("ACC-SHIFT", NOTE, None, None)
+    assert note.message.startswith("60 more findings, 61 broken instances")
+    assert [row[0] for row in note.evidence[0].rows] == names[FINDINGS_A_RULE:]
+    assert [row[-1] for row in note.evidence[0].rows] == [1] * 59 + [2]
 
 
 def finding(rule: str, seq: int, **columns: Any) -> Finding:
     return Finding(rule=rule, severity=Severity.ERROR, process="p", message="", first_seq=seq, **columns)
+
+
+LIFE: dict[str, Any] = {"request": "a", "row": 1, "epoch": 1}
 
 
 @pytest.mark.parametrize(
@@ -153,12 +157,20 @@ def finding(rule: str, seq: int, **columns: Any) -> Finding:
         (finding("ACC-COUNT", 3, request="a", step=1), finding("MOV-PAIR", 9, request="b", step=2), None),
         (finding("ACC-CHAIN", 3, request="a", step=1), finding("MOV-PAIR", 4, request="b", step=1), None),
         (finding("LOC-UNIQ", 3, slots=(7,)), finding("LOC-ROW", 5, slots=(8, 7)), 3),
+        (finding("LOC-UNIQ", 3, slots=(7,), step=1), finding("LOC-ROW", 5, slots=(7,), step=65), 3),
+        (finding("LOC-UNIQ", 3, slots=(7,), step=1), finding("LOC-ROW", 5, slots=(7,), step=66), None),
+        (finding("LOC-UNIQ", 3, slots=(7,), pool="draft"), finding("LOC-ROW", 5, slots=(7,)), 3),
+        (finding("LOC-UNIQ", 3, slots=(7,), pool="swa"), finding("LOC-ROW", 5, slots=(7,)), None),
+        (finding("ACC-COUNT", 3, **LIFE), finding("ACC-SHIFT", 9, **LIFE), 3),
+        (finding("ACC-COUNT", 3, **LIFE), finding("ACC-SHIFT", 9, **LIFE | {"epoch": 2}), None),
         (finding("MOV-PAIR", 3, request="a"), finding("MOV-PAIR", 3, request="b"), 3),
         (finding("MOV-PAIR", 3, request="a"), finding("LOC-ROW", 5, request="a"), None),
     ],
 )
 def test_causes(first: Finding, then: Finding, cause: int | None) -> None:
-    assert [each.cause for each in with_causes([first, then])] == [None, cause]
+    pools = (Pool(name="full", kind="full"), Pool(name="draft", kind="draft", allocated_by="full"))
+    share_ids = Namespaces(Process(label="p", pools=pools)).share_ids
+    assert [each.cause for each in with_causes([first, then], share_ids)] == [None, cause]
 
 
 def test_the_nearest_cause_counts() -> None:
