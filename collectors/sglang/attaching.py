@@ -25,6 +25,7 @@ def attach_now(out: Path) -> SglangCollector:
     """
     importlib.import_module(targets.SCHEDULER)
     binder = _Binder(SglangCollector(out))
+    binder.collector.wait_with(binder.patches)
     binder.patches.install(CONSTRUCT, binder.construct)
     binder.patches.install(Target("running", targets.NEXT_BATCH.candidates), binder.running)
     return binder.collector

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from speckv_debug.collectors.sglang.scene import HookGroup, Scene
 from speckv_debug.collectors.sglang.table import TableHooks
 
 ENGINE = "sglang"
+log = logging.getLogger("speckv_debug")
 
 
 class SglangCollector:
@@ -41,6 +43,7 @@ class SglangCollector:
         self._out, self._sink = out, sink
         self._scene: Scene | None = None
         self._patches: Patches | None = None
+        self._waiting: Patches | None = None
         self._from_start = False
         self._ended = False
 
@@ -60,26 +63,48 @@ class SglangCollector:
             from_start=self._from_start,
         )
 
+    def wait_with(self, patches: Patches) -> None:
+        """Patches that wait for a scheduler: `detach` undoes them too."""
+        self._waiting = patches
+
     def announce(self, arguments: Mapping[str, Any]) -> None:
         """Report to the recording that a scheduler is being built, with its constructor's arguments."""
-        if self._sink is None and self._out is not None:
+        if self._sink is None and self._out is not None and not self._ended:
             self._sink = _recorder(self._out, describe.ranks(arguments))
 
     def bind(self, scheduler: Any) -> None:
-        """Record this scheduler from now on; the first one counts."""
-        if self._scene is not None:
+        """Record this scheduler from now on; the first one counts, and none after `detach`.
+
+        What can't be hooked is said in the recording, and never raised into the engine.
+        """
+        if self._scene is not None or self._ended:
             return
-        self.announce({})
-        if self._sink is None:
-            return
-        journal = Journal(self._sink)
+        try:
+            self.announce({})
+            if self._sink is not None:
+                self._bind(scheduler, self._sink)
+        except Exception as error:
+            log.exception("speckv-debug: recording could not begin")
+            self._give_up(error)
+
+    def _bind(self, scheduler: Any, sink: Sink) -> None:
+        journal = Journal(sink)
         self._scene = Scene(Engine(scheduler), journal, Activity(), Rows())
         self._patches = Patches(self._failed, live=lambda: journal.is_live)
         self._from_start = self._scene.engine.is_untouched()
         journal.overlap, journal.bound = self._scene.engine.overlaps, True
         loop = self._install(self._scene, self._patches)
-        self._sink.update_process(**self.capabilities.as_fields())
+        sink.update_process(**self.capabilities.as_fields())
         loop.pool_stat()
+
+    def _give_up(self, error: Exception) -> None:
+        """Binding failed: nothing is recorded of this scheduler, and the recording says why."""
+        if self._patches is not None:
+            self._patches.undo()
+        if self._sink is not None:
+            what = f"{type(error).__name__}: {error}"
+            self._sink.note(f"recording could not begin: {what}", level="error")
+            self._sink.update_process(**Capabilities().as_fields())
 
     def failed_to_build(self, error: BaseException) -> None:
         """The scheduler's constructor raised."""
@@ -96,8 +121,9 @@ class SglangCollector:
     def detach(self) -> None:
         """Put the engine's functions back and close the recording; may be called again."""
         self._ended = True
-        if self._patches is not None:
-            self._patches.undo()
+        for patches in (self._waiting, self._patches):
+            if patches is not None:
+                patches.undo()
         if self._sink is not None:
             self._sink.close()
 

@@ -10,6 +10,7 @@ import pytest
 from speckv_debug.collectors.sglang import attaching, targets
 from speckv_debug.collectors.sglang.collector import SglangCollector
 from speckv_debug.collectors.sglang.pages import PageHooks
+from speckv_debug.recording.reader import Recording
 
 
 @pytest.fixture
@@ -95,7 +96,8 @@ def engine_module(monkeypatch, scheduler, sink):
     for name in ("sglang", "sglang.srt", "sglang.srt.managers"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     monkeypatch.setitem(sys.modules, targets.SCHEDULER, module)
-    monkeypatch.setattr(attaching, "SglangCollector", lambda out: SglangCollector(out, sink))
+    if sink is not None:
+        monkeypatch.setattr(attaching, "SglangCollector", lambda out: SglangCollector(out, sink))
     return Scheduler
 
 
@@ -107,6 +109,39 @@ def test_attach_waits_for_the_constructor(toy, scheduler, monkeypatch, tmp_path)
     cls("arguments")
     assert toy.sink.fields["from_start"] is True
     assert cls.__init__ is constructor
+
+
+@pytest.mark.parametrize("build_first", [False, True])
+def test_what_ended_before_a_scheduler_came_records_nothing(scheduler, monkeypatch, tmp_path, build_first):
+    """`with attach(one): pass`, then `with attach(two): build`."""
+    cls = engine_module(monkeypatch, scheduler, None)
+    constructor, preparing = cls.__init__, cls.get_next_batch_to_run
+    running = cls("arguments") if build_first else None
+    first = attaching.attach_now(tmp_path / "one")
+    first.detach()
+    assert (cls.__init__, cls.get_next_batch_to_run) == (constructor, preparing)
+    second = attaching.attach_now(tmp_path / "two")
+    if running is None:
+        cls("arguments")
+    else:
+        running.get_next_batch_to_run()
+    first.announce({})
+    first.bind(scheduler)
+    second.detach()
+    assert not (tmp_path / "one").exists()
+    (process,) = Recording.open(tmp_path / "two").processes
+    assert process.table("pool_stat").num_rows == 1
+
+
+def test_a_scheduler_that_can_not_be_hooked_is_noted_and_left_alone(toy, scheduler, monkeypatch):
+    before = type(scheduler.token_to_kv_pool_allocator).alloc
+    monkeypatch.setattr(PageHooks, "methods", lambda self: 1 / 0)
+    SglangCollector(sink=toy.sink).bind(scheduler)
+    SglangCollector(sink=toy.sink).bind(object())
+    assert toy.sink.notes[0] == "recording could not begin: ZeroDivisionError: division by zero"
+    assert toy.sink.notes[1].startswith("recording could not begin: AttributeError")
+    assert toy.sink.fields["hooks"] == {}
+    assert type(scheduler.token_to_kv_pool_allocator).alloc is before
 
 
 def test_attach_finds_a_scheduler_that_already_runs(toy, scheduler, monkeypatch, tmp_path):
