@@ -34,7 +34,7 @@ print(json.dumps({"sglang": version("sglang"), "plugins": names}))
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """An engine process that has written its process.json; `hooked` is false if no function was found."""
+    """An engine process that has written its process.json; `hooked` says whether anything is recorded of it."""
 
     label: str
     engine: str
@@ -52,15 +52,23 @@ def reported(out: Path) -> tuple[Reported, ...]:
             facts = json.loads(path.read_bytes())
         except (OSError, ValueError):
             facts = None
-        found.append(_reported(path.parent.name, facts if isinstance(facts, dict) else {}))
+        found.append(_reported(path.parent, facts if isinstance(facts, dict) else {}))
     return tuple(found)
 
 
-def _reported(label: str, facts: Mapping[str, Any]) -> Reported:
+def _reported(folder: Path, facts: Mapping[str, Any]) -> Reported:
+    """A hook that resolved proves that the process was hooked; without any named, as after a failure, only rows do."""
     hooks = facts.get("hooks")
-    resolved = not isinstance(hooks, dict) or not hooks or any(hooks.values())
+    hooked = any(hooks.values()) if isinstance(hooks, dict) and hooks else _has_rows(folder)
     name = " ".join(str(facts[key]) for key in ("engine", "engine_version") if facts.get(key))
-    return Reported(label, name or "an engine", resolved)
+    return Reported(folder.name, name or "an engine", hooked)
+
+
+def _has_rows(folder: Path) -> bool:
+    """Whether there is a part or a spool of a table that holds events of the engine."""
+    tables = {path.parent.name for path in folder.glob("*/*.parquet")}
+    tables |= {path.stem for path in folder.glob("spool/*.arrows")}
+    return bool(tables - {"note", "drop"})
 
 
 class Announcer:

@@ -106,7 +106,7 @@ def _nothing_recorded(out: Path, command: Sequence[str], environment: Mapping[st
     from speckv_debug.exit_codes import ExitCode
 
     if found := reported(out):
-        _say(f"NOTHING WAS RECORDED: {found[0]} reported, but none of the functions to hook was found in it")
+        _say(f"NOTHING WAS RECORDED: {found[0]} reported, but none of its functions could be hooked")
         print(f"next: speckv-debug info {_shown(out)}", file=sys.stderr)
         return code or ExitCode.NOTHING_TO_JUDGE
     _say("NOTHING WAS RECORDED: no engine process reported")

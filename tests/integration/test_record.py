@@ -311,7 +311,7 @@ def test_an_engine_in_which_nothing_was_found_counts_as_silent(
 ) -> None:
     ran = record(ENGINE.replace('"toy.prepare": "toy.prepare"', '"toy.prepare": None'), "-o", "run.speckv")
     assert ran.returncode == 3
-    assert "none of the functions to hook was found" in ran.stderr
+    assert "none of its functions could be hooked" in ran.stderr
     assert (tmp_path / "run.speckv").exists()
 
 

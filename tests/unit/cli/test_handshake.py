@@ -63,12 +63,24 @@ def test_each_process_folder_with_a_process_file_has_reported(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("hooks", "hooked"), [({"a": None}, False), ({}, True), (None, True), ({"a": "x"}, True)]
+    ("hooks", "hooked"), [({"a": None}, False), ({}, False), (None, False), ({"a": None, "b": "x"}, True)]
 )
-def test_only_hooks_that_all_failed_mean_that_nothing_was_found(
+def test_a_hook_that_resolved_means_that_something_is_recorded(
     tmp_path: Path, hooks: object, hooked: bool
 ) -> None:
     report(tmp_path, "tp0", {"engine": "sglang", "hooks": hooks})
+    assert reported(tmp_path)[0].hooked is hooked
+
+
+@pytest.mark.parametrize(
+    ("file", "hooked"),
+    [("alloc/0.parquet", True), ("spool/accept.arrows", True), ("note/0.parquet", False)],
+)
+def test_so_do_rows_but_not_the_note_of_a_failure(tmp_path: Path, file: str, hooked: bool) -> None:
+    report(tmp_path, "tp0", {"engine": "sglang", "hooks": {}})
+    path = tmp_path / "tp0" / file
+    path.parent.mkdir()
+    path.touch()
     assert reported(tmp_path)[0].hooked is hooked
 
 
