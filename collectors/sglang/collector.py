@@ -44,6 +44,7 @@ class SglangCollector:
         self._scene: Scene | None = None
         self._patches: Patches | None = None
         self._waiting: Patches | None = None
+        self._withdrawn: set[str] = set()
         self._from_start = False
         self._ended = False
 
@@ -54,7 +55,11 @@ class SglangCollector:
             return Capabilities()
         engine, patches = self._scene.engine, self._patches
         return Capabilities(
-            tables=recorded_tables(engine, patches.resolved, patches.broken),
+            tables=tuple(
+                table
+                for table in recorded_tables(engine, patches.resolved, patches.broken)
+                if table not in self._withdrawn
+            ),
             hooks={
                 name: None if name in patches.broken else to for name, to in sorted(patches.resolved.items())
             },
@@ -89,7 +94,7 @@ class SglangCollector:
 
     def _bind(self, scheduler: Any, sink: Sink) -> None:
         journal = Journal(sink)
-        self._scene = Scene(Engine(scheduler), journal, Activity(), Rows())
+        self._scene = Scene(Engine(scheduler), journal, Activity(), Rows(), self._withdraw)
         self._patches = Patches(self._failed, live=lambda: journal.is_live)
         self._from_start = self._scene.engine.is_untouched()
         journal.overlap, journal.bound = self._scene.engine.overlaps, True
@@ -137,6 +142,13 @@ class SglangCollector:
             for methods in group.methods():
                 patches.install_methods(methods)
         return loop
+
+    def _withdraw(self, table: str, why: str) -> None:
+        """A table is no longer recorded whole: said once."""
+        if self._sink is not None and table not in self._withdrawn:
+            self._withdrawn.add(table)
+            self._sink.note(f"table {table} is not recorded whole from here on: {why}", level="warning")
+            self._sink.update_process(tables=list(self.capabilities.tables))
 
     def _failed(self, name: str, error: BaseException) -> None:
         """A hook was switched off: say so, and no longer claim what it recorded."""

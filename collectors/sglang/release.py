@@ -53,7 +53,16 @@ class ReleaseHooks:
             finally:
                 self._tail = outer
                 boundary = {"free_start": start, "page_size": self._scene.engine.page_size}
-                journal.lead(held, "release", **who.columns(), **row, **boundary)
+                if self._is_kept(req, who.row):
+                    self._scene.withdraw("release", "a streaming session keeps the row of its turn")
+                else:
+                    journal.lead(held, "release", **who.columns(), **row, **boundary)
+
+    def _is_kept(self, req: Any, row: int | None) -> bool:
+        """Whether a streaming session took the row over: the request has it no more, and nobody gave it back."""
+        streams = getattr(getattr(req, "session", None), "streaming", False)
+        kept = row is not None and row_of(req) is None and self._scene.rows.holder(row) is not None
+        return bool(streams and kept)
 
     def _kind(self, req: Any) -> str:
         if self._scene.activity.retracting:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,12 +16,16 @@ from speckv_debug.collectors.staging import Staged, stage
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The engine that is recorded, where events go, and what is known about the moment."""
+    """The engine that is recorded, where events go, and what is known about the moment.
+
+    `withdraw(table, why)` stops claiming that a table is recorded whole.
+    """
 
     engine: Engine
     journal: Journal
     activity: Activity
     rows: Rows
+    withdraw: Callable[[str, str], None] = lambda table, why: None
 
     def table_slots(self, row: int, start: int, stop: int) -> Staged:
         """`req_to_token[row, start:stop]` as it stands now."""

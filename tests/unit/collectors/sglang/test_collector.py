@@ -61,6 +61,17 @@ def test_a_hook_that_fails_is_said_and_no_longer_claimed(toy, scheduler, monkeyp
     assert toy.sink.fields["hooks"]["allocate"] is None
 
 
+def test_a_table_that_is_withdrawn_is_said_once_and_no_longer_claimed(toy, scheduler, monkeypatch):
+    whole = ("lengths", "release")
+    monkeypatch.setattr("speckv_debug.collectors.sglang.collector.recorded_tables", lambda *args: whole)
+    collector = SglangCollector(sink=toy.sink)
+    collector.bind(scheduler)
+    for _ in range(2):
+        collector._scene.withdraw("release", "a session keeps a row")
+    assert toy.sink.notes == ["table release is not recorded whole from here on: a session keeps a row"]
+    assert toy.sink.fields["tables"] == ["lengths"]
+
+
 def test_detaching_puts_the_functions_back_and_closes(toy, scheduler):
     allocator = scheduler.token_to_kv_pool_allocator
     before = type(allocator).alloc

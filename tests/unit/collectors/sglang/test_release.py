@@ -1,5 +1,6 @@
 """The end of a request's hold."""
 
+import dataclasses
 import sys
 import types
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.pages import PageHooks
 from speckv_debug.collectors.sglang.release import ReleaseHooks
+from speckv_debug.collectors.sglang.table import TableHooks
 
 
 class FINISH_ABORT:
@@ -100,6 +102,32 @@ def test_an_abort_is_known_by_its_reason(toy):
 def test_a_retract_is_known_by_who_releases(toy):
     toy.scene.activity.retracting = True
     assert released(toy)["kind"] == "retract"
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_a_streaming_session_that_keeps_the_row_ends_no_hold(toy, streaming):
+    """Each turn is another request in the same row; the second one never was handed it."""
+    said = []
+    scene = dataclasses.replace(toy.scene, withdraw=lambda table, why: said.append(table))
+    turns = [toy.request("turn 1", 1), SimpleNamespace(rid="turn 2", req_pool_idx=1)]
+    for req in turns:
+        req.session = SimpleNamespace(streaming=streaming)
+        steps = ReleaseHooks(scene).release(Call({"req": 0}, (req,), {}))
+        next(steps)
+        req.req_pool_idx = None
+        with pytest.raises(StopIteration):
+            steps.send(None)
+    assert len(toy.sink.of("release")) == (0 if streaming else 2)
+    assert said == (["release", "release"] if streaming else [])
+
+
+def test_a_streaming_turn_that_is_aborted_gives_its_row_back(toy):
+    toy.install(TableHooks)
+
+    def give_back(hooks):
+        toy.engine.table.free(toy.scene.rows.holder(1))
+
+    assert released(toy, give_back, session=SimpleNamespace(streaming=True))["kind"] == "finish"
 
 
 def test_frees_inside_belong_to_the_request(toy):
