@@ -76,6 +76,10 @@ def _rows(batch: Any, drafts: bool, pool: str, whose: Sequence[Identity]) -> Ite
     count, slots = int(batch.batch_size), stage(batch.out_cache_loc)
     tokens = None if batch.input_ids is None else stage(batch.input_ids)
     positions = None if batch.positions is None else stage(batch.positions)
+    if mode == "idle":
+        written = {"slots": slots, "tokens": tokens, "positions": positions}
+        yield {"mode": mode, **NOBODY.columns(), "pool": pool, **written, "padded": True}
+        return
     spans, lengths = _spans(batch, mode, count), stage(batch.seq_lens)
     for index, (start, stop) in enumerate(spans):
         identity = whose[index] if index < len(whose) else NOBODY
@@ -100,7 +104,7 @@ def _mode(forward_mode: Any, drafts: bool) -> str | None:
         return "extend"
     if name.startswith("DRAFT_EXTEND"):
         return "draft_extend"
-    return "target_verify" if name == "TARGET_VERIFY" else None
+    return {"TARGET_VERIFY": "target_verify", "IDLE": "idle"}.get(name)
 
 
 def _spans(batch: Any, mode: str, count: int) -> list[tuple[int, int]]:

@@ -86,6 +86,8 @@ def test_rows_that_pad_the_batch_are_marked(toy):
     assert toy.sink.of("forward", "request", "padded")[2] == (None, True)
 
 
-def test_an_idle_forward_writes_nothing(toy):
-    run(toy, batch("IDLE", 0, ints(), ints()))
-    assert toy.sink.rows == []
+@pytest.mark.parametrize("slots", [[], [0, 0, 0]])
+def test_an_idle_forward_is_one_row_of_nobody_with_what_it_pads(toy, slots):
+    run(toy, batch("IDLE", 0, ints(), ints(*slots)))
+    columns = ("mode", "request", "row", "pool", "slots", "padded", "start")
+    assert toy.sink.of("forward", *columns) == [("idle", None, None, "full", slots, True, None)]
