@@ -12,10 +12,10 @@ import traceback
 from pathlib import Path
 
 from speckv_debug.cli.opening import open_recording
-from speckv_debug.errors import UsageError
+from speckv_debug.cli.output import typed
+from speckv_debug.cli.replaying import REPLAYS, refuse_replay
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.finding import CheckResult
-from speckv_debug.model.text import printable
 
 EXAMPLES = """examples:
   speckv-debug check run.speckv
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--ignore", action="append", default=[], metavar="ID", help="leave this rule out; may be repeated")
     add(
         "--replay",
-        choices=["off", "on", "only"],
+        choices=REPLAYS,
         help="recompute with the bundled kernels; not in this version [off]",
     )
 
@@ -44,8 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """Open, judge, print."""
     from speckv_debug.checks.run import check, select
 
-    if args.replay in ("on", "only"):
-        raise UsageError("this version has no replay yet", "Leave --replay out, or say --replay off.")
+    refuse_replay(args.replay)
     select(args.rule, args.ignore)
     recording = open_recording(args.recording)
     on_error = _show_traceback if args.verbose else _say_nothing
@@ -70,10 +69,7 @@ def _say_next(path: Path, result: CheckResult) -> None:
     first = next((f.step for f in result.findings if f.step is not None and f.cause is None), None)
     at = "" if first is None else f" --at {first}"
     command = "info" if result.verdict == "unknown" else "inspect"
-    print(
-        f"next: speckv-debug {command} {printable(str(path))}{at if command == 'inspect' else ''}",
-        file=sys.stderr,
-    )
+    print(f"next: speckv-debug {command} {typed(path)}{at if command == 'inspect' else ''}", file=sys.stderr)
 
 
 def _show_traceback(rule: str, error: Exception) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckv_debug.cli.output import add_output_options, claim
+from speckv_debug.cli.output import add_output_options, claim, typed
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.text import printable
@@ -51,9 +50,9 @@ def run(args: argparse.Namespace) -> int:
     report = claim(out.with_name(out.name + ".html"), args.force, kind="file")
     _record(out, args.force, args.seed, fault)
     result = _show(out, report)
-    _say(f"wrote {_typed(report)}")
+    _say(f"wrote {typed(report)}")
     steps = [f.step for f in result.findings if f.step is not None and f.cause is None]
-    print(f"next: speckv-debug inspect {_typed(out)}{f' --at {steps[0]}' if steps else ''}", file=sys.stderr)
+    print(f"next: speckv-debug inspect {typed(out)}{f' --at {steps[0]}' if steps else ''}", file=sys.stderr)
     return ExitCode.CLEAN
 
 
@@ -85,7 +84,7 @@ def _record(out: Path, force: bool, seed: int, fault: Fault | None) -> None:
     from speckv_debug.collectors.reference.demo import record_demo
 
     with Claim(out, force) as place:
-        _say(f"recording the reference engine into {_typed(out)}" + (f", {fault.name}" if fault else ""))
+        _say(f"recording the reference engine into {typed(out)}" + (f", {fault.name}" if fault else ""))
         demo = record_demo(out, seed=seed, fault=fault)
         place.keep()
     _say(f"served {len(demo.outcome.requests)} requests in {demo.outcome.engine.observer.step} steps")
@@ -124,7 +123,3 @@ def _wants_color() -> bool:
 
 def _say(words: str) -> None:
     print(f"speckv-debug: {words}", file=sys.stderr, flush=True)
-
-
-def _typed(path: Path) -> str:
-    return printable(shlex.quote(str(path)))

@@ -9,8 +9,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from speckv_debug.cli.output import typed
 from speckv_debug.exit_codes import ExitCode
-from speckv_debug.model.text import printable
 
 EXAMPLES = """examples:
   speckv-debug info run.speckv
@@ -34,5 +34,5 @@ def run(args: argparse.Namespace) -> int:
     summary = summarize(Recording.open(args.recording))
     render = render_json if args.format == "json" else render_text
     render(summary, sys.stdout)
-    print(f"next: speckv-debug check {printable(str(args.recording))}", file=sys.stderr)
+    print(f"next: speckv-debug check {typed(args.recording)}", file=sys.stderr)
     return ExitCode.CLEAN

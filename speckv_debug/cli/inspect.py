@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from speckv_debug.cli.output import typed
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
 
@@ -38,10 +39,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the recording until the person quits."""
+    shown = typed(args.recording)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             "inspect needs a terminal on stdin and stdout",
-            f"Without one: speckv-debug check {args.recording}, or speckv-debug report {args.recording}",
+            f"Without one: speckv-debug check {shown}, or speckv-debug report {shown}",
         )
     from speckv_debug.cli.opening import open_recording
     from speckv_debug.viewers.tui.app import InspectorApp
@@ -51,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     place = start_place(inspection, step=args.at, request=args.request, process=args.process)
     app = InspectorApp(inspection, place)
     app.run()
-    print(f"next: speckv-debug report {args.recording}", file=sys.stderr)
+    print(f"next: speckv-debug report {shown}", file=sys.stderr)
     return app.return_code or ExitCode.CLEAN
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 from pathlib import Path
 from typing import Literal
@@ -31,6 +32,11 @@ def default_output(input: Path, suffix: str) -> Path:
     for known in INPUT_SUFFIXES:
         stem = stem.removesuffix(known) or stem
     return input.with_name(stem + suffix) if input.name else Path("..") / (stem + suffix)
+
+
+def typed(path: Path) -> str:
+    """A path as one types it in a shell, safe to print."""
+    return printable(shlex.quote(str(path)))
 
 
 def claim(path: Path, force: bool, *, kind: Kind | None = None, input: Path | None = None) -> Path:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckv_debug.cli.output import add_output_options, claim, default_output
+from speckv_debug.cli.output import add_output_options, claim, default_output, typed
+from speckv_debug.cli.replaying import REPLAYS, refuse_replay
 from speckv_debug.model.text import printable
 
 if TYPE_CHECKING:
@@ -31,9 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_output_options(parser, default="the recording's name with .html")
     parser.add_argument(
         "--replay",
-        choices=("on", "off"),
-        default="on",
-        help="off leaves out everything that needs torch [on]",
+        choices=REPLAYS,
+        help="recompute with the bundled kernels; not in this version [off]",
     )
 
 
@@ -42,12 +41,13 @@ def run(args: argparse.Namespace) -> int:
     from speckv_debug.checks.run import check
     from speckv_debug.cli.opening import open_recording
 
+    refuse_replay(args.replay)
     path = args.output or default_output(args.recording, ".html")
     out = claim(path, args.force, kind="file", input=args.recording)
     recording = open_recording(args.recording)
     result = check(recording, on_error=_say_broken_rule)
     write_report(recording, result, out)
-    print(f"speckv-debug: wrote {_typed(out)}", file=sys.stderr)
+    print(f"speckv-debug: wrote {typed(out)}", file=sys.stderr)
     print(f"next: {_next(args.recording, result)}", file=sys.stderr)
     return 0
 
@@ -74,8 +74,4 @@ def _say_broken_rule(rule: str, error: Exception) -> None:
 def _next(recording: Path, result: CheckResult) -> str:
     steps = [f.step for f in result.findings if f.step is not None and f.cause is None]
     at = f" --at {steps[0]}" if steps else ""
-    return f"speckv-debug inspect {_typed(recording)}{at}"
-
-
-def _typed(path: Path) -> str:
-    return printable(shlex.quote(str(path)))
+    return f"speckv-debug inspect {typed(recording)}{at}"

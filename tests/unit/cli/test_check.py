@@ -34,6 +34,25 @@ def test_findings(record: Build, verify: Build, capsys: pytest.CaptureFixture[st
     assert main(["check", str(path), *both, "--ignore", "ACC-SHIFT", "--replay", "off"]) == 0
 
 
+def test_the_next_command_can_be_typed(
+    record: Build, verify: Build, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = record(verify()).path.rename(record(verify()).path.parent / "a b\x1b;c.speckv")
+    shown = f"'{path.parent}/a b\\x1b;c.speckv'"
+    assert main(["check", str(path), "--rule", "ACC-COUNT"]) == 0
+    assert capsys.readouterr().err == f"next: speckv-debug inspect {shown}\n"
+    assert main(["inspect", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert f"speckv-debug check {shown}, or speckv-debug report {shown}" in err
+
+
+@pytest.mark.parametrize("command", ["check", "report"])
+def test_replay_is_off_and_nothing_else(command: str, record: Build, verify: Build) -> None:
+    path = str(record(verify()).path)
+    assert [main([command, path, "--replay", how]) for how in ("on", "only")] == [2, 2]
+    assert main([command, path, "--replay", "off"]) in (0, 1)
+
+
 def test_nothing_to_judge(record: Build, verify: Build, capsys: pytest.CaptureFixture[str]) -> None:
     path = record(verify(predict=None, bonus_token=None)).path
     assert main(["check", str(path), "--rule", "ACC-SHIFT"]) == 3
