@@ -67,6 +67,7 @@ def test_the_rule_finds_it_at_the_first_bad_step(fault: Fault, tmp_path: Path) -
     hits = [f for f in found if f.rule == fault.rule]
     assert hits, f"found only {sorted({f.rule for f in found})}"
     assert (hits[0].step, hits[0].request) == (shot.step, shot.request)
+    assert hits[0].cause is None, "only a consequence"
     assert min(f.step for f in found if f.step is not None) == shot.step, (
         "something was found before it happened"
     )

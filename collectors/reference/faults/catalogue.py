@@ -13,7 +13,7 @@ class Fault:
 
     Attributes:
         name: What `--fault` takes.
-        rule: The rule that must find it.
+        rule: The rule that must find it, as a root cause.
         sentence: What the engine does wrong.
         corrupts: Whether output tokens or committed KV of the demo's run come out wrong, as its plain run proves.
         setup: Settings of `EngineConfig` without which the fault has no occasion.
@@ -134,7 +134,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     _wrong(
         "growth-skipped",
-        "LEN-ORDER",
+        "LEN-ALLOC",
         "a request is passed over whenever room is made, until it commits more than it has allocated",
     ),
     _silent(

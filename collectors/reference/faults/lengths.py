@@ -32,7 +32,7 @@ def seq_len_without_bonus(engine: Engine, shot: Shot) -> None:
 
 
 def growth_skipped(engine: Engine, shot: Shot) -> None:
-    """One request is always taken to have room enough; report when it has committed too much."""
+    """One request is always taken to have room enough."""
     victims: list[Request] = []
     shot.occasion = 1
 
@@ -41,20 +41,16 @@ def growth_skipped(engine: Engine, shot: Shot) -> None:
             has_no_reserve = request.allocated - request.committed < engine.config.page_size
             if not victims and len(engine.running) > 1 and has_no_reserve:
                 victims.append(request)
-            return request.allocated if request in victims else new_length(request)
+            right = new_length(request)
+            if request not in victims:
+                return right
+            if right > request.allocated:
+                shot.due(engine.observer.step, request.id)
+            return request.allocated
 
         return faulty
 
-    def around_commit(commit: Callable[..., None]) -> Callable[..., None]:
-        def watching(request: Request, count: int, step: int) -> None:
-            if request.committed + count > request.allocated:
-                shot.due(step, request.id)
-            commit(request, count, step)
-
-        return watching
-
     wrap(engine.growing, "new_length", around_length)
-    wrap(engine.results, "commit", around_commit)
 
 
 def commit_one_short(engine: Engine, shot: Shot) -> None:
