@@ -55,18 +55,24 @@ class ForwardHooks:
                 row["next_token"] = staged.item(index)
 
     def model_forward(self, call: Call) -> Steps:
-        """ModelRunner.forward(forward_batch): recorded as it is launched."""
+        """ModelRunner.forward(forward_batch): recorded as it is launched, an idle one with the padding it gets inside."""
         runner, batch = call["self"], call["forward_batch"]
         pool = self._scene.engine.pool_name(runner.token_to_kv_pool)
-        if pool is not None and self._scene.activity.schedule_batch is not None:
-            drafts = runner is not self._scene.engine.target_runner
-            rows = list(_rows(batch, drafts, pool, self._scene.activity.batch))
-            if self._unsampled is not None and rows and rows[0]["mode"] in ("extend", "decode"):
-                self._unsampled.extend(rows)
-            else:
-                for row in rows:
-                    self._scene.journal.emit("forward", **row)
-        yield
+        if pool is None or self._scene.activity.schedule_batch is None:
+            yield
+            return
+        if idle := str(batch.forward_mode.name) == "IDLE":
+            yield
+        rows = list(
+            _rows(batch, runner is not self._scene.engine.target_runner, pool, self._scene.activity.batch)
+        )
+        if self._unsampled is not None and rows and rows[0]["mode"] in ("extend", "decode"):
+            self._unsampled.extend(rows)
+        else:
+            for row in rows:
+                self._scene.journal.emit("forward", **row)
+        if not idle:
+            yield
 
 
 def _rows(batch: Any, drafts: bool, pool: str, whose: Sequence[Identity]) -> Iterator[Forward]:
