@@ -7,6 +7,8 @@ stream, the stream that made the value, and whoever calls `resolve()` (the write
 from __future__ import annotations
 
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -96,27 +98,59 @@ def is_capturing() -> bool:
 
 
 class _Transfer:
-    """One copy to a pinned buffer; the device tensor is held until it is done."""
+    """One copy to a pinned buffer; the device tensor is held until the copy is done."""
 
     def __init__(self, flat: Any) -> None:
         import torch
 
         cuda: Any = torch.cuda
-        self._source = flat
-        self._host = _pinned.borrow(flat.numel(), flat.dtype)
-        self._host[: flat.numel()].copy_(flat, non_blocking=True)
+        _let_go()
+        self._source, self._count, self._device = flat, flat.numel(), flat.device
+        self._maker = threading.get_ident()
+        self._host = _pinned.borrow(self._count, flat.dtype)
+        self._host[: self._count].copy_(flat, non_blocking=True)
         self._event: Any = cuda.Event()
         self._event.record()
+        _copying.append(weakref.ref(self))
 
     def done(self) -> bool:
-        return bool(self._event.query())
+        """Whether the copy is done; the device tensor is then let go."""
+        self._be_on_its_device()
+        if self._event.query():
+            self._source = None
+            return True
+        return False
 
     def take(self) -> Values:
+        """Wait for the copy, and give the buffer back."""
+        self._be_on_its_device()
         self._event.synchronize()
-        values = np.array(self._host[: self._source.numel()].numpy(), copy=True)
+        self._source = None
+        values = np.array(self._host[: self._count].numpy(), copy=True)
         _pinned.give_back(self._host)
-        del self._source
         return values
+
+    def _be_on_its_device(self) -> None:
+        """The writer thread begins on device 0, where asking for an event of another one may make a context."""
+        if threading.get_ident() != self._maker and getattr(_thread, "device", None) != self._device:
+            import torch
+
+            torch.cuda.set_device(self._device)
+            _thread.device = self._device
+
+
+_thread = threading.local()
+_copying: deque[weakref.ref[_Transfer]] = deque()
+"""Copies whose device tensor may still be held, oldest first."""
+
+
+def _let_go() -> None:
+    """Let go the device tensors of copies that are done, however far behind the writer is; waits for nothing."""
+    while _copying:
+        transfer = _copying[0]()
+        if transfer is not None and not transfer.done():
+            return
+        _copying.popleft()
 
 
 class _PinnedBuffers:
