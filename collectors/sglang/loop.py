@@ -14,6 +14,8 @@ from speckv_debug.collectors.sglang.requests import Identity
 from speckv_debug.collectors.sglang.scene import Scene
 
 REMEMBERED_RESULTS = 64
+CRASH_CLOSE_S = 2.0
+"""How long an engine that crashes may wait for its recording; what is spooled stays readable anyway."""
 
 
 class ResultSteps:
@@ -101,7 +103,7 @@ class LoopHooks:
             sink.note(
                 f"the scheduler's loop ended: {type(error).__name__}: {error}", level="error", step=step
             )
-            sink.close()
+            sink.close(CRASH_CLOSE_S)
             raise
 
     def pool_stat(self) -> None:

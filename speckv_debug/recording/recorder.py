@@ -131,15 +131,19 @@ class Recorder:
         """Let the writer spool what waits now instead of at its next turn; returns at once."""
         self._writer.wake.set()
 
-    def close(self) -> None:
-        """Drain, seal, mark the process's end as clean; may be called again."""
+    def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
+        """Drain, seal, mark the process's end as clean; may be called again.
+
+        Args:
+            timeout_s: How long to wait for that, seconds; the writer thread goes on behind it.
+        """
         if os.getpid() != self._pid:
             return
         self._end(None)
         atexit.unregister(self.close)
         self._at_exit.cancel()
         if threading.current_thread() is not self._writer.thread:
-            self._writer.thread.join(CLOSE_TIMEOUT_S)
+            self._writer.thread.join(timeout_s)
 
     def _put(self, table: str, columns: dict[str, Any]) -> None:
         if (waiting := len(self._queue)) >= self._room:
@@ -196,7 +200,9 @@ class Recorder:
 
     def _finish(self, failure: str | None) -> None:
         """Called by the writer thread when everything is sealed, or when it had to give up."""
-        self._active = False
+        with self._lock:
+            self._active = False
+            self._queue.clear()  # after a failure: nobody resolves what waits, and it may hold device memory
         end = {"ended_ns": time.time_ns(), "events": self._seq, "clean_shutdown": failure is None}
         self.update_process(**end, **({"failure": failure} if failure else {}))
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -304,6 +305,28 @@ def test_a_disk_that_fails_ends_the_recording_and_nothing_else(recorder: Recorde
     assert process.table("note").num_rows == 1 and process.table("alloc").num_rows == 1
     (problem,) = process.problems
     assert problem.kind == "missing_end" and "gave up" in problem.what
+
+
+def test_what_waits_when_the_writer_gives_up_is_let_go(recorder: Recorder) -> None:
+    """It may hold device memory, and nobody will ever resolve it."""
+
+    class Staged:
+        def resolve(self) -> list[int]:
+            resolving.set()
+            assert go_on.wait(30)
+            return [1]
+
+    resolving, go_on, waiting = threading.Event(), threading.Event(), Staged()
+    (recorder.folder / "alloc").write_text("in the way")
+    (recorder.folder / "spool" / "alloc.arrows").mkdir()
+    recorder.emit("alloc", slots=Staged())
+    assert resolving.wait(30)
+    recorder.emit("alloc", slots=waiting)
+    kept = weakref.ref(waiting)
+    del waiting
+    go_on.set()
+    recorder.close()
+    assert kept() is None and not recorder.active
 
 
 def test_emit_is_cheap(tmp_path: Path) -> None:

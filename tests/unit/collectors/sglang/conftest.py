@@ -40,8 +40,8 @@ class Sink:
     def flush_soon(self) -> None:
         self.notes.append("flush")
 
-    def close(self) -> None:
-        self.closed = True
+    def close(self, timeout_s: float = 30.0) -> None:
+        self.closed, self.waited_s = True, timeout_s
 
     def of(self, table: str, *columns: str) -> list[Any]:
         """The rows of a table, or a tuple of some columns of each."""

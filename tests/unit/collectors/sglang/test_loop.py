@@ -63,6 +63,7 @@ def test_an_exception_of_the_loop_is_noted_and_closes_the_recording(toy):
         steps.throw(MemoryError("out of slots"))
     assert toy.sink.notes == ["the scheduler's loop ended: MemoryError: out of slots"]
     assert toy.sink.closed
+    assert toy.sink.waited_s <= 5, "the engine's crash is not held up"
 
 
 def test_results_in_flight_are_forgotten_in_time():
