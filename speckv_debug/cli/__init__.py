@@ -7,10 +7,13 @@ import importlib
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
 from speckv_debug import __version__
+from speckv_debug.cli.streams import give_up_output, mistake_of, ready_streams
 from speckv_debug.errors import SpeckvError
 from speckv_debug.exit_codes import ExitCode
+from speckv_debug.model.text import printable
 
 COMMANDS = {
     "record": "run a program and record what its engine does with KV",
@@ -27,31 +30,44 @@ COMMANDS = {
 MODULES = {"import": "import_"}
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that shows a wrong argument with its control characters escaped."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and end with code 2."""
+        super().error(printable(message))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; user mistakes are printed without a traceback."""
+    ready_streams()
     args = _parser(argv).parse_args(argv)
     try:
-        return int(args.run(args))
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
     except SpeckvError as error:
-        return _complain(error, verbose=args.verbose)
+        return _complain(error, error, verbose=args.verbose)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()
+        give_up_output()
         return ExitCode.CLEAN
+    except OSError as error:
+        return _complain(mistake_of(error), error, verbose=args.verbose)
 
 
-def _complain(error: SpeckvError, *, verbose: bool) -> int:
+def _complain(mistake: SpeckvError, cause: Exception, *, verbose: bool) -> int:
     if verbose:
-        traceback.print_exception(error)
-    print(f"speckv-debug: {error.what}", file=sys.stderr)
-    if error.remedy:
-        print(f"  {error.remedy}", file=sys.stderr)
-    return error.exit_code
+        traceback.print_exception(cause)
+    print(f"speckv-debug: {printable(mistake.what)}", file=sys.stderr)
+    if mistake.remedy:
+        print(f"  {printable(mistake.remedy)}", file=sys.stderr)
+    return mistake.exit_code
 
 
 def _parser(argv: Sequence[str] | None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="speckv-debug",
         description="Trace-driven debugger for KV-cache management under speculative decoding.",
     )
@@ -63,9 +79,7 @@ def _parser(argv: Sequence[str] | None) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help_: str
-) -> None:
+def _add_command(commands: argparse._SubParsersAction[Parser], name: str, help_: str) -> None:
     module = importlib.import_module(f"speckv_debug.cli.{MODULES.get(name, name)}")
     parser = commands.add_parser(
         name,
