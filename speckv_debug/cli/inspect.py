@@ -6,6 +6,7 @@ The laws are judged while one already looks around. q quits, f1 lists the keys.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,6 +45,11 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             "inspect needs a terminal on stdin and stdout",
             f"Without one: speckv-debug check {shown}, or speckv-debug report {shown}",
+        )
+    if os.environ.get("TERM", "") in ("", "dumb"):
+        raise UsageError(
+            "inspect can't draw on this terminal (TERM is dumb or not set)",
+            f"Set TERM, such as xterm-256color; without: speckv-debug check {shown}",
         )
     from speckv_debug.cli.opening import open_recording
     from speckv_debug.viewers.tui.app import InspectorApp

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from speckv_debug.model.verify import VerifyStep
 
 Ints = npt.NDArray[np.int64]
+LARGEST = int(np.iinfo(np.int64).max) - 1
+"""Step numbers beyond it are not looked for."""
 
 
 class Steps(Protocol):
@@ -64,6 +66,8 @@ class StepLookup:
 
     def at_step(self, step: int) -> Ints:
         """The verifies of one engine step, one a request."""
+        if not 0 <= step <= LARGEST:
+            return np.empty(0, dtype=np.int64)
         low, high = np.searchsorted(self._sorted_step, [step, step + 1])
         return np.sort(self._by_step[low:high])
 
@@ -84,4 +88,4 @@ class StepLookup:
     def nearest_step(self, step: int) -> int | None:
         """The recorded step number nearest to `step` (the lower one of two), or None without any."""
         known = self._sorted_step[self._sorted_step >= 0]
-        return int(known[np.argmin(np.abs(known - step))]) if len(known) else None
+        return int(known[np.argmin(np.abs(known - min(max(step, 0), LARGEST)))]) if len(known) else None

@@ -88,7 +88,7 @@ def parse_goal(text: str) -> tuple[int | None, str | None]:
         UsageError: It is neither.
     """
     words = text.split()
-    step = int(words.pop(0)) if words and words[0].isdecimal() else None
+    step = _number(words.pop(0)) if words and words[0].isdecimal() else None
     if words and words[0] in ("request", "r"):
         words.pop(0)
     elif step is None:
@@ -98,10 +98,17 @@ def parse_goal(text: str) -> tuple[int | None, str | None]:
     return step, " ".join(words) or None
 
 
+def _number(digits: str) -> int:
+    """The number; one beyond all steps if there are more digits than Python converts."""
+    return int(digits) if len(digits) <= 100 else 10**100 - 1
+
+
 def _at_step(lookup: StepLookup, step: int, request: str | None) -> int:
     here = lookup.at_step(step)
     if not len(here):
-        raise UsageError(f"no verify at step {step}", f"nearest known step: {lookup.nearest_step(step)}")
+        raise UsageError(
+            f"no verify at step {_short(step)}", f"nearest known step: {lookup.nearest_step(step)}"
+        )
     names = [lookup.steps.request[int(i)] for i in here]
     if request is None:
         return int(here[0])
@@ -113,6 +120,11 @@ def _at_step(lookup: StepLookup, step: int, request: str | None) -> int:
         f"request {printable(request)} has no verify at step {step}",
         f"its nearest step is {nearest}; step {step} verifies {_some(name or 'an unnamed request' for name in names)}",
     )
+
+
+def _short(step: int) -> str:
+    text = str(step)
+    return text if len(text) <= 24 else f"{text[:21]}..."
 
 
 def _nearest_requests(lookup: StepLookup, request: str) -> list[str]:

@@ -95,6 +95,8 @@ async def test_colon_names_the_nearest_step_when_there_is_none() -> None:
         await until(pilot, lambda: "no verify at step 900" in text_of(app))
         assert "819" in text_of(app)
         assert here(app) == (FindingsScreen, None)
+        await pilot.press("colon", *"9" * 23, "enter")
+        await until(pilot, lambda: f"no verify at step {'9' * 23}" in text_of(app))
         await pilot.press("colon", *"word", "enter")
         await until(pilot, lambda: "'word' is no step" in text_of(app))
 

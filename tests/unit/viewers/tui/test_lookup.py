@@ -35,9 +35,24 @@ def test_an_event_is_a_verify_only_at_its_own_seq(lookup: StepLookup) -> None:
     assert lookup.at_seq(10**9) is None
 
 
-@pytest.mark.parametrize(("asked", "nearest"), [(812, 812), (0, 800), (5000, 819)])
+@pytest.mark.parametrize(
+    ("asked", "nearest"),
+    [
+        (812, 812),
+        (0, 800),
+        (5000, 819),
+        (2**63 - 1, 819),
+        (10**23, 819),
+        (-(2**63), 800),
+    ],
+)
 def test_nearest_step(lookup: StepLookup, asked: int, nearest: int) -> None:
     assert lookup.nearest_step(asked) == nearest
+
+
+@pytest.mark.parametrize("asked", [2**63 - 1, 2**63, 10**23, -(2**63), -1])
+def test_a_step_beyond_all_numbers_has_no_verify(lookup: StepLookup, asked: int) -> None:
+    assert lookup.at_step(asked).tolist() == []
 
 
 def test_verifies_without_a_step_are_never_near() -> None:

@@ -91,6 +91,15 @@ def test_what_can_be_typed_after_the_colon(typed: str, goal: tuple[int | None, s
     assert parse_goal(typed) == goal
 
 
+@pytest.mark.parametrize("digits", [20, 100, 101, 5000])
+def test_a_step_of_any_length_is_refused_in_few_words(digits: int) -> None:
+    step, request = parse_goal("9" * digits)
+    with pytest.raises(UsageError, match="no verify at step 9{20}") as refused:
+        find_place(ONE, LABEL, step, request)
+    assert len(refused.value.what) < 60
+    assert refused.value.remedy == "nearest known step: 819"
+
+
 @pytest.mark.parametrize("typed", ["", "chat-19", "-3"])
 def test_what_is_no_goal_is_refused(typed: str) -> None:
     with pytest.raises(UsageError, match="is no step"):
