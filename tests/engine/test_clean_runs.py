@@ -158,5 +158,18 @@ def test_lanes_are_told_apart_only_under_overlap(run: Run) -> None:
     assert lanes == ({"schedule", "forward"} if run.scenario.overlap else {None})
     if run.scenario.overlap:
         assert {e.lane for e in run.of("accept") + run.of("move")} == {"forward"}
-        lag = [e.seq_len for e in run.of("accept")]
-        assert lag
+
+
+def test_the_host_lags_one_verify_behind_only_under_overlap(run: Run) -> None:
+    """What a verify starts from, less what the host had committed when it was launched."""
+    committed: dict[str, int] = {}
+    accepted: dict[str, int] = {}
+    lags = []
+    for e in run.events:
+        if e.table == "lengths":
+            committed[e.request] = e.committed
+        elif e.table == "accept":
+            lags.append((e.seq_len - committed[e.request], accepted.get(e.request)))
+            accepted[e.request] = e.accept_len
+    assert all(lag in (0, before) for lag, before in lags)
+    assert any(lag for lag, _ in lags) is run.scenario.overlap

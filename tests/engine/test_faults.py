@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from running import Run
-from scenarios import FAULTY
+from scenarios import ATTACHED, FAULTY
 
 EXPECTED = {
     "swapped": "MOV-PAIR",
@@ -37,11 +37,11 @@ def test_step_and_requests_are_those_of_the_fault(run: Run) -> None:
 
 
 def test_the_events_before_the_fault_are_those_of_the_clean_run(run: Run, runs) -> None:
-    clean = runs["topk2-page1-overlap" if run.scenario.overlap else "topk2-page1"]
+    clean = runs[ATTACHED.name if run.scenario.overlap else "topk2-page1"]
     place = first_finding(run)["step"]
-    if not run.scenario.overlap:  # the clean run under overlap has a smaller pool
-        before = [(e.request, e.seq_len, e.predict) for e in run.of("accept") if e.step < place]
-        assert before == [(e.request, e.seq_len, e.predict) for e in clean.of("accept") if e.step < place]
+    before = [(e.request, e.seq_len, e.predict) for e in run.of("accept") if e.step < place]
+    assert before
+    assert before == [(e.request, e.seq_len, e.predict) for e in clean.of("accept") if e.step < place]
 
 
 def _sixth_move(run: Run) -> tuple[int, set[str]]:
