@@ -49,8 +49,9 @@ def no_live_page_freed(reclaims: EventFacts) -> Judgement:
     Live are the positions of running requests, of nodes that the tree has not evicted, and what a session trim keeps.
     The boundary is the allocator's.
 
-    Exceptions: a boundary beyond the allocated length frees nothing; a page's owner may end in the same free group;
-    duplicates of a prefix are freed before the row drops them; under decode context parallelism SGLang before 0.5.17
+    Exceptions: a boundary beyond the allocated length frees nothing; the head of a tail's first page may
+    go back in the same free group; duplicates of a prefix are freed before the row drops them, and a free of a request's
+    own that names no request is judged at the page's next use; under decode context parallelism SGLang before 0.5.17
     aligned with the server's page size.
     """
     return Judgement(

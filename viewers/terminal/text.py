@@ -65,8 +65,9 @@ def _loud(result: CheckResult, recording: Recording, paint: Paint, verbose: bool
 def _verdict_line(result: CheckResult) -> str:
     if result.verdict == "unknown":
         return "nothing could be judged"
-    roots = roots_of(result.findings)
-    rest = len(result.findings) - len(roots)
+    serious = [finding for finding in result.findings if finding.severity is not Severity.NOTE]
+    roots = roots_of(serious)
+    rest = len(serious) - len(roots)
     first = min((f.step for f in result.findings if f.step is not None), default=None)
     since = "" if first is None else f", since step {first}"
     follow = f", {number(rest, 'consequence')}" if rest else ""
@@ -75,9 +76,9 @@ def _verdict_line(result: CheckResult) -> str:
 
 def _blocks(result: CheckResult, paint: Paint, verbose: bool) -> Iterator[str]:
     """A few root causes of each rule in full, the others of the rule in a line."""
-    groups: dict[str, list[Finding]] = {}
+    groups: dict[tuple[str, Severity], list[Finding]] = {}
     for root in roots_of(result.findings):
-        groups.setdefault(root.rule, []).append(root)
+        groups.setdefault((root.rule, root.severity), []).append(root)
     for roots in groups.values():
         shown = roots if verbose else roots[:SHOWN_ROOTS]
         for root in shown:
