@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from speckv_debug.checks.rule import Indices, Rule, Scope
+from speckv_debug.model.process import POOL_KINDS
+from speckv_debug.model.text import printable
 from speckv_debug.replay.ragged import Mask
 from speckv_debug.replay.view import ProcessView
 
@@ -25,8 +27,8 @@ KIND_COLUMNS = {
 class Loss:
     """Events `[first, last]` that are not in the recording; of any table if `table` is None.
 
-    `column` is set if the events are there and the values of one of their columns are not: absence, which means
-    something in many columns, can't be told from the damage.
+    `column` is set if the events are there and the values of one of their columns are not, or mean nothing: absence,
+    which means something in many columns, can't be told from the damage.
     """
 
     first: int
@@ -37,14 +39,15 @@ class Loss:
 
 
 def losses(view: ProcessView) -> tuple[Loss, ...]:
-    """Damaged files, holes between recorded events, rows that the recorder dropped, an end that was not reached.
+    """Damaged files, holes between recorded events, rows that the recorder dropped, an end that was not reached, and
+    slots of pools of which the process does not say what they are.
 
     All tables are read first: damage inside a file shows only then.
     """
     for table in view.process.present:
         view.columns(table)
     damaged = tuple(_damaged(view))
-    return (*damaged, *_holes(view, damaged), *_drops(view))
+    return (*damaged, *_holes(view, damaged), *_drops(view), *_undeclared(view))
 
 
 def absent(view: ProcessView, rule: Rule) -> str | None:
@@ -126,6 +129,23 @@ def _damaged(view: ProcessView) -> Iterator[Loss]:
             for table in problem.tables:
                 why = f"a damaged column of {table}: {problem.what}"
                 yield Loss(first=first, last=last, table=table, why=why, column=True)
+
+
+def _undeclared(view: ProcessView) -> Iterator[Loss]:
+    """Tables that name a pool which the process, though it declares pools, does not, or of which no kind is known.
+
+    Whose ids such slots are can't be told, and with them neither can be what the table's other slots mean.
+    """
+    declared = {pool.name for pool in view.info.pools if pool.kind in POOL_KINDS}
+    if not view.info.pools:
+        return
+    for table in view.process.present:
+        if view.columns(table).has("pool"):
+            for name in sorted(view.columns(table).texts("pool").used - declared):
+                why = (
+                    f"events of {table} name pool {printable(name)}, which the process line does not declare"
+                )
+                yield Loss(first=0, last=END, table=table, why=why, column=True)
 
 
 def _holes(view: ProcessView, damaged: tuple[Loss, ...]) -> Iterator[Loss]:

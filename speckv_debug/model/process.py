@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAIN = "full"
+POOL_KINDS = ("full", "swa", "c4", "c128", "c4_state", "c128_state", "mamba", "draft", "indexer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from speckv_debug.model.process import Pool, Process, Rank
+from speckv_debug.model.process import POOL_KINDS, Pool, Process, Rank
+from speckv_debug.recording.mistake import nearest, shown
 
 POOL_FIELDS = {field.name: str(field.type) for field in fields(Pool)}
 
@@ -65,7 +66,12 @@ def mistake_in(raw: Mapping[str, Any]) -> str | None:
             return f'"{key}" should be an integer from 0 to 2147483647'
     if not all(isinstance(name, str) for name in _list(raw.get("tables"))):
         return '"tables" should name tables'
-    return next((wrong for pool in _list(raw.get("pools")) if (wrong := _mistake_in_pool(pool))), None)
+    pools = _list(raw.get("pools"))
+    if wrong := next((wrong for pool in pools if (wrong := _mistake_in_pool(pool))), None):
+        return wrong
+    names = [pool["name"] for pool in pools]
+    twin = next((name for name in names if names.count(name) > 1), None)
+    return None if twin is None else f"two pools have the name {shown(twin)}"
 
 
 def _mistake_in_pool(pool: Any) -> str | None:
@@ -76,7 +82,22 @@ def _mistake_in_pool(pool: Any) -> str | None:
             kind = (
                 declared.partition(" ")[0].replace("tuple[str,", "list of strings").replace("int", "integer")
             )
-            return f'"{key}" of pool "{pool["name"]}" should be of type {kind.replace("str", "string", 1)}'
+            return (
+                f'"{key}" of pool {shown(pool["name"])} should be of type {kind.replace("str", "string", 1)}'
+            )
+    return _absurdity_in_pool(pool)
+
+
+def _absurdity_in_pool(pool: Mapping[str, Any]) -> str | None:
+    """A kind that no pool has, or a number that no pool can have."""
+    name, kind = shown(pool["name"]), pool.get("kind")
+    if kind is not None and kind not in POOL_KINDS:
+        instead = nearest(kind, POOL_KINDS) or f"Known: {', '.join(POOL_KINDS)}."
+        return f"{shown(kind)} of pool {name} is no kind of pool. {instead}"
+    for key, declared in POOL_FIELDS.items():
+        value, least = pool.get(key), int(key.endswith("page_size"))
+        if declared.startswith("int") and value is not None and not least <= value < 1 << 31:
+            return f'"{key}" of pool {name} should be an integer from {least} to 2147483647'
     return None
 
 

@@ -34,6 +34,11 @@ class Texts:
         return np.asarray(np.isin(self.codes, wanted), dtype=np.bool_)
 
     @property
+    def used(self) -> set[str]:
+        """The texts that occur."""
+        return {self.names[code] for code in np.unique(self.codes).tolist() if code >= 0}
+
+    @property
     def known(self) -> Mask:
         """Where there is a text."""
         return self.codes >= 0
@@ -48,6 +53,10 @@ class Columns:
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
+
+    def has(self, name: str) -> bool:
+        """Whether the table has such a column."""
+        return name in self._table.column_names
 
     def ints(self, name: str) -> Int64s:
         """An integer column as int64, NULL where absent."""
@@ -75,14 +84,14 @@ class Columns:
 
     def int_at(self, name: str, index: int) -> int | None:
         """One value of an integer column, None where absent or where the table has no such column."""
-        if name not in self._table.column_names:
+        if not self.has(name):
             return None
         value = int(self.ints(name)[index])
         return None if value == NULL else value
 
     def text_at(self, name: str, index: int) -> str | None:
         """One value of a text column, None where absent or where the table has no such column."""
-        return self.texts(name)[index] if name in self._table.column_names else None
+        return self.texts(name)[index] if self.has(name) else None
 
     def _cached(self, name: str, convert: Any) -> Any:
         if name not in self._cache:

@@ -14,6 +14,7 @@ from speckv_debug.recording.jsonl import import_jsonl
 
 PROCESS = '{"event":"process","engine":"sglang"}'
 ACCEPT = '{"event":"accept","width":4,"draft_tokens":[1,2,3,4]'
+POOLS = '{"event":"process","pools":[%s]}'
 
 
 def tree(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -82,6 +83,11 @@ def refused(capsys: pytest.CaptureFixture[str], folder: Path, *argv: str) -> str
         ('{"event":"process","pid":-1}', '"pid" should be an integer', ""),
         ('{"event":"process","pools":[{"kind":"full"}]}', '"pools"', "process line"),
         ('{"event":"process","pools":[{"name":"full","slots":"many"}]}', '"slots" of pool "full"', ""),
+        (POOLS % '{"name":"full","kind":"fulll"}', '"fulll" of pool "full" is no kind', 'mean "full"'),
+        (POOLS % '{"name":"full","kind":"ZZZ"}', '"ZZZ" of pool "full" is no kind', "c128_state"),
+        (POOLS % '{"name":"full","page_size":0}', '"page_size" of pool "full" should be', "from 1"),
+        (POOLS % '{"name":"full","slots":9223372036854775808}', '"slots" of pool "full"', "from 0"),
+        (POOLS % '{"name":"full"},{"name":"full"}', 'two pools have the name "full"', "process line"),
         ('{"event":"process","tables":[1]}', '"tables"', ""),
         ('{"event":"process","from_start":1}', '"from_start" should be true or false', ""),
     ],

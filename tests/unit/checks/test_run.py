@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,32 @@ def test_a_recording_that_was_cut_off(record: Build, verify: Build) -> None:
     assert unknown(check(recording, only=["MOV-MISSING"]), "MOV-MISSING") == {
         "the recording was cut off before it could be seen": 1
     }
+
+
+FULL = {"name": "full", "kind": "full", "slots": 1000, "page_size": 1, "reserved_slots": 1}
+ALLOC = {"event": "alloc", "pool": "full", "request": "a", "row": 1, "slots": [100]}
+FREES = [{"event": "free", "pool": "full", "request": "a", "row": 1, "slots": [100]}] * 2
+
+
+def test_slots_of_a_pool_that_is_not_declared(record: Build, verify: Build) -> None:
+    lines = [ALLOC, *FREES, verify(), SWAPPED]
+    rules = ("OWN-DFREE", "MOV-PAIR")
+    assert {f.rule for f in check(record(*lines, head={"pools": [FULL]}), only=rules).findings} == set(rules)
+    result = check(record(*lines, head={"pools": [FULL | {"name": "renamed"}]}), only=rules)
+    assert not result.findings
+    assert result.checked == {"OWN-DFREE": 0, "MOV-PAIR": 0}
+    why = "events of {} name pool full, which the process line does not declare"
+    assert unknown(result, "OWN-DFREE") == {why.format("alloc"): 2}
+    assert unknown(result, "MOV-PAIR") == {why.format("move"): 1}
+
+
+def test_a_kind_of_pool_that_is_not_known(record: Build, verify: Build) -> None:
+    recording = record(verify(), SWAPPED, verify(step=2, seq_len=13))
+    info = recording.processes[0].info
+    recording.processes[0].info = replace(info, pools=(replace(info.pools[0], kind="fulll"),))
+    result = check(recording, only=["MOV-MISSING", "ACC-COUNT"])
+    assert not result.findings
+    assert result.checked == {"MOV-MISSING": 0, "ACC-COUNT": 2}
 
 
 def test_a_rule_that_raises_takes_no_other_with_it(record: Build, verify: Build, toy: Build) -> None:
