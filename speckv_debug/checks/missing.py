@@ -134,9 +134,10 @@ def _damaged(view: ProcessView) -> Iterator[Loss]:
 def _undeclared(view: ProcessView) -> Iterator[Loss]:
     """Tables that name a pool which the process, though it declares pools, does not, or of which no kind is known.
 
-    Whose ids such slots are can't be told, and with them neither can be what the table's other slots mean.
+    Whose ids such slots are can't be told, and with them neither can be what the table's other slots mean. A draft pool
+    is known by its name: it has no ids of its own.
     """
-    declared = {pool.name for pool in view.info.pools if pool.kind in POOL_KINDS}
+    declared = {"draft"} | {pool.name for pool in view.info.pools if pool.kind in POOL_KINDS}
     if not view.info.pools:
         return
     for table in view.process.present:

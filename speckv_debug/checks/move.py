@@ -33,12 +33,14 @@ def moved_pairs(match: PairMatch) -> Judgement:
 
     Exceptions: the list ends in (0, 0) padding; a row that is in place may be moved onto itself or left out; SGLang
     0.5.23 takes targets from the front of the verify window, 0.5.12 to 0.5.22 from the request row: either will do;
-    calls that copy a prefix's tail into draft branches, and calls of other pools, are not judged here.
+    calls that copy a prefix's tail into draft branches, and calls of other pools, are not judged here; nor is a row whose
+    position or own slot is the dummy: it lies beyond what was allocated.
     """
     batch, verify = match.relocations.verifies, match.relocations.verify
     bare = ~batch.ragged("out_cache_loc").present[verify]
     headless = match.relocations.headless
-    known = batch.path_known[verify] & ~bare & ~headless
+    placeless = match.placeless & ~match.in_order
+    known = batch.path_known[verify] & ~bare & ~headless & ~placeless
     suspects = np.flatnonzero(known & ~match.in_order)
     failed = np.zeros(len(match), dtype=np.bool_)
     failed[[index for index in suspects.tolist() if match.problems(index)]] = True
@@ -46,6 +48,7 @@ def moved_pairs(match: PairMatch) -> Judgement:
         NO_PATH: ~batch.path_known[verify],
         "no out_cache_loc": bare,
         "the batch begins with requests that are not in the recording": headless,
+        "an accepted row has no slot of its own (the dummy slot, or an unknown entry)": placeless,
     }
     return verdict(failed, lambda i: _explain_pair(match, i), reasons)
 

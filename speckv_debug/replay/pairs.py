@@ -11,6 +11,7 @@ from speckv_debug.replay.moves import Relocations
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask, spread
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.writes import reserved
 
 
 class DuePairs:
@@ -18,6 +19,7 @@ class DuePairs:
 
     All arrays are parallel to `verifies.path.values`, NULL where a slot is not known. The target is what the request
     row holds there (`table_slots`), the front of the verify window (`out_cache_loc`) where that was not recorded.
+    `placeless` are pairs with an end that is unknown or the pool's dummy, as positions beyond the allocated length have.
     """
 
     def __init__(self, verifies: VerifyBatch) -> None:
@@ -28,6 +30,8 @@ class DuePairs:
         self.row = path.values
         table = verifies.ragged("table_slots").at(self.owners, self.k)
         self.target = np.where(table == NULL, self.window, table)
+
+        self.placeless = mask(np.minimum(self.source, self.target) < reserved(verifies.info.pool(None)))
 
     @property
     def moving(self) -> Mask:
@@ -75,6 +79,11 @@ class PairMatch:
         by_table = any_per_list(self.tgt != due.target[self.at], self.owners, count)
         by_window = any_per_list(self.tgt != due.window[self.at], self.owners, count)
         return ~wrong & ~(by_table & by_window) & self.relocations.whole
+
+    @cached_property
+    def placeless(self) -> Mask:
+        """Instances of which a row has no slot of its own: where it should go, or come from, can't be told."""
+        return any_per_list(self.due.placeless[self.at], self.owners, len(self))
 
     def due_of(self, index: int, *, window: bool = False) -> list[tuple[int, int]]:
         """Due (source, target) of one instance, in the order of k."""

@@ -101,6 +101,35 @@ def test_targets_from_the_table_or_from_the_window(judge: Build, verify: Build, 
     assert broken(judge(apart, move(DUE_SRC, [120, 121, 122]), only=("MOV-PAIR",))) == ["MOV-PAIR"]
 
 
+BEYOND = "an accepted row has no slot of its own (the dummy slot, or an unknown entry)"
+
+
+@pytest.mark.parametrize(
+    "slots",
+    [
+        {"table_slots": [100, 101, 0, 0]},  # the target's position was never allocated
+        {"out_cache_loc": [100, 101, 0, 0], "table_slots": [100, 101, 0, 0]},
+        {"out_cache_loc": [100, 101, 102, 0]},  # the row itself has no slot
+        {"out_cache_loc": [100, 101, 102, -1]},
+    ],
+)
+def test_a_row_beyond_what_was_allocated_is_not_judged(
+    judge: Build, verify: Build, slots: dict[str, list[int]]
+) -> None:
+    result = judge(verify(**slots), move([100, 101, 7], [100, 101, 0]), only=("MOV-PAIR",))
+    assert not result.findings
+    assert {(each.why, each.instances) for each in result.unknown} == {(BEYOND, 1)}
+
+
+def test_a_request_beside_one_beyond_its_room_is_judged(judge: Build, verify: Build) -> None:
+    slots = {"out_cache_loc": [200, 201, 202, 203], "table_slots": [200, 201, 202, 203]}
+    second = verify(request="b", row=2, batch_index=1, block_start=4, accept_index=[4, 5, 7], **slots)
+    call = move([100, 101, 103, 201], [100, 101, 0, 203])
+    result = judge(verify(table_slots=[100, 101, 0, 0]), second, call, only=("MOV-PAIR",))
+    assert [finding.request for finding in result.findings] == ["b"]
+    assert [each.why for each in result.unknown] == [BEYOND]
+
+
 def test_pairs_are_packed_over_the_batch(judge: Build, verify: Build) -> None:
     slots = {"out_cache_loc": [200, 201, 202, 203], "table_slots": [200, 201, 202, 203]}
     second = verify(request="b", row=2, batch_index=1, block_start=4, accept_index=[4, 5, 7], **slots)
