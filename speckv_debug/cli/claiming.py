@@ -10,30 +10,42 @@ from speckv_debug.cli.output import claim, clear
 
 
 class Claim:
-    """Sets aside what `-f` allows to replace; brings it back if the block ends in an error before `keep`.
+    """Sets aside what `-f` allows to replace; brings it back unless the new one is kept or stands at the end.
+
+    An error before `keep` takes the new one away.
+
+    Attributes:
+        path: Where the new recording goes; not a link.
+        restored: Whether what stood there is back.
 
     Raises:
         UsageError: The place is taken, see `claim`.
     """
 
     def __init__(self, path: Path, force: bool) -> None:
-        self._path = claim(path, force, kind="folder")
-        self._aside = path.with_name(f".{path.name}.replaced-{os.getpid()}")
+        self.path = claim(path, force, kind="folder")
+        self._aside = self.path.with_name(f".{self.path.name}.replaced-{os.getpid()}")
         self._kept = False
+        self.restored = False
 
     def __enter__(self) -> Self:
-        if os.path.lexists(self._path):
-            os.rename(self._path, self._aside)
+        if os.path.lexists(self.path):
+            os.rename(self.path, self._aside)
         return self
 
     def __exit__(self, error: type[BaseException] | None, *rest: object) -> None:
-        if error is None or self._kept:
+        if self._kept:
             return
-        clear(self._path)
+        if error is None and os.path.lexists(self.path):
+            self.keep()
+            return
+        clear(self.path)
         if os.path.lexists(self._aside):
-            os.rename(self._aside, self._path)
+            os.rename(self._aside, self.path)
+            self.restored = True
 
     def keep(self) -> None:
         """The new recording stands: what it replaced is gone for good."""
-        self._kept = True
-        clear(self._aside)
+        if not self._kept:
+            self._kept = True
+            clear(self._aside)

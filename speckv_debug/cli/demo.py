@@ -29,6 +29,9 @@ examples:
   speckv-debug demo --fault move-direction-swapped -o broken.speckv
 """
 
+SEEDS = 2**63
+"""How many seeds the engine's random numbers take."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
@@ -44,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
     if args.list_faults:
         return _list_faults()
     fault = _fault(args.fault)
+    if not 0 <= args.seed < SEEDS:
+        raise UsageError(f"--seed {args.seed} is out of range", "Give a number from 0 to 2**63 - 1.")
     out = args.output or Path("demo.speckv")
     if not out.name:
         raise UsageError(f"{printable(str(out))} is no name for a recording", "Name it: -o NAME.speckv")
@@ -85,7 +90,7 @@ def _record(out: Path, force: bool, seed: int, fault: Fault | None) -> None:
 
     with Claim(out, force) as place:
         _say(f"recording the reference engine into {typed(out)}" + (f", {fault.name}" if fault else ""))
-        demo = record_demo(out, seed=seed, fault=fault)
+        demo = record_demo(place.path, seed=seed, fault=fault)
         place.keep()
     _say(f"served {len(demo.outcome.requests)} requests in {demo.outcome.engine.observer.step} steps")
     if fault:

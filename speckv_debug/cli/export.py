@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 
 from speckv_debug.cli.opening import open_recording
-from speckv_debug.cli.output import add_output_options, claim
+from speckv_debug.cli.output import add_output_options, claim, typed
 from speckv_debug.exit_codes import ExitCode
-from speckv_debug.model.text import printable
 
 EXAMPLES = """examples:
   speckv-debug export run.speckv | head -n 20
@@ -32,10 +31,10 @@ def run(args: argparse.Namespace) -> int:
     from speckv_debug.recording.jsonl import export_jsonl
 
     to_stdout = args.output is None or str(args.output) == "-"
-    out = None if to_stdout else claim(args.output, args.force, kind="file")
+    out = None if to_stdout else claim(args.output, args.force, kind="file", input=args.recording)
     recording = open_recording(args.recording)
     events = export_jsonl(recording, out or sys.stdout)
     print(f"{events} events of {len(recording.processes)} process(es) exported", file=sys.stderr)
     if out is not None:
-        print(f"next: speckv-debug import {printable(str(out))}", file=sys.stderr)
+        print(f"next: speckv-debug import {typed(out)}", file=sys.stderr)
     return ExitCode.CLEAN

@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
-from speckv_debug.cli.output import add_output_options, claim, default_output
+from speckv_debug.cli.output import add_output_options, claim, default_output, is_recording, typed
+from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.text import printable
 
@@ -31,12 +32,21 @@ def run(args: argparse.Namespace) -> int:
     from speckv_debug.recording.jsonl import import_jsonl
 
     piped = str(args.input) == "-"
-    out = claim(args.output or default_output(args.input, ".speckv"), args.force, kind="folder")
+    if args.input.is_dir():
+        _refuse_folder(args.input)
+    path, read = args.output or default_output(args.input, ".speckv"), None if piped else args.input
+    out = claim(path, args.force, kind="folder", input=read)
     source: Path | BinaryIO = sys.stdin.buffer if piped else args.input
     summary = import_jsonl(source, out, replace=args.force)
     for remark in summary.remarks:
         print(f"speckv-debug: {printable(remark)}", file=sys.stderr)
-    shown = printable(str(out))
-    print(f"{shown}: {summary.events} events of {len(summary.processes)} process(es)", file=sys.stderr)
-    print(f"next: speckv-debug check {shown}", file=sys.stderr)
+    print(f"{typed(out)}: {summary.events} events of {len(summary.processes)} process(es)", file=sys.stderr)
+    print(f"next: speckv-debug check {typed(out)}", file=sys.stderr)
     return ExitCode.CLEAN
+
+
+def _refuse_folder(input: Path) -> NoReturn:
+    shown = typed(input)
+    if is_recording(input):
+        raise UsageError(f"{shown} is a recording already", f"Judge it: speckv-debug check {shown}")
+    raise UsageError(f"{shown} is a folder", "Give a file in JSON Lines form.")

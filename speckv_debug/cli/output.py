@@ -11,6 +11,7 @@ from typing import Literal
 
 from speckv_debug.errors import UsageError
 from speckv_debug.model.text import printable
+from speckv_debug.recording.atomic import is_stream
 
 Kind = Literal["file", "folder"]
 INPUT_SUFFIXES = (".gz", ".xz", ".zst", ".jsonl", ".json", ".speckv")
@@ -35,12 +36,13 @@ def default_output(input: Path, suffix: str) -> Path:
 
 
 def typed(path: Path) -> str:
-    """A path as one types it in a shell, safe to print."""
-    return printable(shlex.quote(str(path)))
+    """A path as one types it in a shell, safe to print; one that looks like an option begins with `./`."""
+    text = str(path)
+    return printable(shlex.quote(f"./{text}" if text.startswith("-") else text))
 
 
 def claim(path: Path, force: bool, *, kind: Kind | None = None, input: Path | None = None) -> Path:
-    """`path`, if it may be written; nothing is touched yet.
+    """Where to write, if it may be written: `path`, or what it is a link to; nothing is touched yet.
 
     Args:
         path: The output.
@@ -49,13 +51,19 @@ def claim(path: Path, force: bool, *, kind: Kind | None = None, input: Path | No
         input: What is read meanwhile, so must not be replaced.
 
     Raises:
-        UsageError: It exists and `force` is off, it is something else than the command writes, or there is
-            no folder to put it in.
+        UsageError: It exists and `force` is off, it is something else than the command writes, it lies in
+            a recording, or there is no folder to put it in.
     """
     shown = printable(str(path))
+    if kind == "file" and is_stream(path):
+        return path
+    given, path = path, Path(os.path.realpath(path)) if path.is_symlink() else path
+    if holder := _recording_around(path, input):
+        what = f"{shown} lies inside the recording {printable(str(holder))}"
+        raise UsageError(what, "Choose a place outside it with -o.")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{shown}: the folder it should go to does not exist", "Make the folder first.")
-    if not os.path.lexists(path):
+    if not os.path.lexists(given):
         return path
     if not force:
         raise UsageError(f"{shown} exists", "Choose another name with -o, or add -f to replace it.")
@@ -67,11 +75,21 @@ def claim(path: Path, force: bool, *, kind: Kind | None = None, input: Path | No
 def _irreplaceable(path: Path, kind: Kind | None, input: Path | None) -> str:
     if input is not None and path.exists() and input.exists() and path.samefile(input):
         return "the input itself"
+    if input is not None and path.resolve() in input.resolve().parents:
+        return "the folder that holds the input"
     if path.is_dir() and not path.is_symlink():
         if kind == "file":
             return "a folder, and a file would take its place"
         return "" if _is_ours(path) else "a folder and no recording"
+    if path.exists() and not path.is_file():
+        return "no file that can be replaced"
     return "a file, and a folder would take its place" if kind == "folder" and path.is_file() else ""
+
+
+def _recording_around(path: Path, input: Path | None) -> Path | None:
+    """The recording that `path` would be inside of: the input, or any folder with a recording's manifest."""
+    read = input.resolve() if input is not None else None
+    return next((each for each in path.resolve().parents if each == read or _has_manifest(each)), None)
 
 
 def clear(path: Path) -> None:
@@ -83,9 +101,17 @@ def clear(path: Path) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """A recording, whole or damaged, or an empty folder; other programs have a manifest.json, too."""
+    """A recording or an empty folder."""
+    return is_recording(folder) or not any(folder.iterdir())
+
+
+def is_recording(folder: Path) -> bool:
+    """Whether this is a recording, whole or damaged; other programs have a manifest.json, too."""
+    return _has_manifest(folder) or any(folder.glob("*/process.json"))
+
+
+def _has_manifest(folder: Path) -> bool:
     try:
-        known = b'"format_version"' in (folder / "manifest.json").read_bytes()
+        return b'"format_version"' in (folder / "manifest.json").read_bytes()
     except OSError:
-        known = False
-    return known or any(folder.glob("*/process.json")) or not any(folder.iterdir())
+        return False

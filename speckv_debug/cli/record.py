@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from speckv_debug.cli.output import add_output_options, clear
+from speckv_debug.cli.output import add_output_options, clear, typed
 from speckv_debug.errors import UsageError
 from speckv_debug.model.text import printable
+
+if TYPE_CHECKING:
+    from speckv_debug.cli.claiming import Claim
+    from speckv_debug.cli.handshake import Reported
 
 EXAMPLES = """\
 examples:
@@ -48,21 +53,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Record the target; its exit code, or 3 if it was 0 and nothing reported."""
     from speckv_debug.cli.claiming import Claim
-    from speckv_debug.cli.handshake import Announcer
+    from speckv_debug.cli.handshake import Announcer, reported
     from speckv_debug.cli.target import Target
     from speckv_debug.recording.manifest import create_manifest
 
     command = _command(args.command)
-    out = Path(os.path.abspath(args.output or time.strftime("speckv-%Y%m%d-%H%M%S.speckv")))
+    out = Path(os.path.realpath(args.output or time.strftime("speckv-%Y%m%d-%H%M%S.speckv")))
     environment = _environment(out, args.steps, args.max_size)
     with Claim(out, args.force) as claim:
         create_manifest(out, command)
         with Target(command, environment) as target:
-            claim.keep()
             _say(f"recording into {_shown(out)}")
-            with Announcer(out, lambda process: _say(f"{process} reported")):
-                code = target.wait()
-            return _conclude(out, command, environment, code)
+            try:
+                with Announcer(out, partial(_announce, claim)):
+                    code = target.wait()
+            finally:
+                if reported(out):
+                    claim.keep()
+            code = _conclude(out, command, environment, code)
+    if claim.restored:
+        _say(f"the recording that {_shown(out)} held before is back")
+    return code
+
+
+def _announce(claim: Claim, process: Reported) -> None:
+    claim.keep()
+    _say(f"{process} reported")
 
 
 def _command(words: Sequence[str]) -> list[str]:
@@ -130,4 +146,4 @@ def _say(words: str) -> None:
 def _shown(out: Path) -> str:
     """The recording as one would type it from here."""
     relative = os.path.relpath(out)
-    return printable(shlex.quote(relative if not relative.startswith("..") else str(out)))
+    return typed(Path(relative) if not relative.startswith("..") else out)

@@ -53,10 +53,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def write_report(recording: Recording, result: CheckResult, out: Path) -> None:
-    """Write the whole file or none; `out` is replaced if it exists."""
+    """Write the whole file or none; `out` is replaced if it exists, and written to if it is a pipe or device."""
     from speckv_debug.checks import RULES
+    from speckv_debug.recording.atomic import is_stream
     from speckv_debug.viewers.html.page import render
 
+    if is_stream(out):
+        with out.open("w", encoding="utf-8", newline="\n") as file:
+            render(recording, result, file, laws=RULES)
+        return
     temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("w", encoding="utf-8", newline="\n") as file:

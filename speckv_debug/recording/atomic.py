@@ -7,6 +7,7 @@ import json
 import math
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,15 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether this is a named pipe or a character device (`/dev/null`): written to, never replaced."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 def beside(path: Path, purpose: str) -> Path:

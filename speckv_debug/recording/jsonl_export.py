@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from speckv_debug.recording.atomic import beside, float_name, jsonable, remove, swap_in, unwritable
+from speckv_debug.recording.atomic import beside, float_name, is_stream, jsonable, remove, swap_in, unwritable
 from speckv_debug.recording.order import EventBatch
 from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.schema import SCHEMAS, TABLES
@@ -27,7 +27,7 @@ def export_jsonl(recording: Recording, out: Path | TextIO) -> int:
     """Write the recording line, then each process line with its events in order of seq; nulls are left out.
 
     Args:
-        out: A stream, or a file, which is whole or not there; .gz, .xz and .zst are compressed.
+        out: A stream, a named pipe or device, or a file, which is whole or not there; .gz, .xz and .zst are compressed.
 
     Returns:
         The number of events written.
@@ -37,11 +37,13 @@ def export_jsonl(recording: Recording, out: Path | TextIO) -> int:
     """
     if not isinstance(out, Path):
         return _export(recording, out)
+    straight = is_stream(out)
     temporary = beside(out, f"export{out.suffix}")
     try:
-        with text_output(temporary) as text:
+        with text_output(out if straight else temporary) as text:
             count = _export(recording, text)
-        swap_in(temporary, out)
+        if not straight:
+            swap_in(temporary, out)
     except OSError as error:
         raise unwritable(out, error) from error
     finally:

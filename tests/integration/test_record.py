@@ -231,6 +231,17 @@ def test_force_keeps_the_old_recording_if_the_target_cannot_start(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.speckv", "target.py"]
 
 
+def test_force_keeps_the_old_recording_if_no_engine_reports(
+    record: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    assert record(ENGINE, "-o", "run.speckv").returncode == 0
+    ran = record(NO_ENGINE, "-o", "run.speckv", "-f")
+    assert ran.returncode == 3
+    assert "before is back" in ran.stderr
+    assert steps_of(tmp_path / "run.speckv") == list(range(10))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.speckv", "target.py"]
+
+
 def test_force_does_not_delete_a_folder_that_is_no_recording(
     record: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from speckv_debug.cli.claiming import Claim
+from speckv_debug.cli.output import clear
 from speckv_debug.errors import UsageError
 from speckv_debug.recording.manifest import create_manifest
 
@@ -42,6 +43,17 @@ def test_an_error_leaves_nothing_where_nothing_was(tmp_path: Path) -> None:
         recording(tmp_path / "run.speckv", "new")
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_one_that_is_gone_at_the_end_brings_the_old_one_back(tmp_path: Path) -> None:
+    path = recording(tmp_path / "run.speckv", "old")
+    with Claim(path, force=True) as claim:
+        clear(recording(path, "new"))
+    assert claim.restored and "old" in words(path)
+    with Claim(path, force=True) as claim:
+        recording(path, "new")
+    assert not claim.restored and "new" in words(path)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_file_never_gives_way_to_a_recording(tmp_path: Path) -> None:

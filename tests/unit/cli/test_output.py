@@ -1,11 +1,17 @@
 """Names of outputs, and what may be replaced."""
 
+import os
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from speckv_debug.cli.output import claim, clear, default_output
+from speckv_debug.cli.output import claim, clear, default_output, typed
 from speckv_debug.errors import UsageError
+from speckv_debug.recording.jsonl import export_jsonl, import_jsonl
+from speckv_debug.recording.reader import Recording
+
+KINDS: tuple[Literal["file", "folder"], ...] = ("file", "folder")
 
 
 @pytest.mark.parametrize(
@@ -61,8 +67,10 @@ def test_force_never_replaces_what_is_no_recording(tmp_path: Path) -> None:
     assert claim(home, True, kind="folder") == home
     with pytest.raises(UsageError, match="a file would take its place"):
         claim(home, True, kind="file")
+    letters = tmp_path / "letters.txt"
+    letters.write_text("mine")
     with pytest.raises(UsageError, match="a folder would take its place"):
-        claim(home / "letters.txt", True, kind="folder")
+        claim(letters, True, kind="folder")
     with pytest.raises(UsageError, match="the input itself"):
         claim(home, True, input=tmp_path / "home")
 
@@ -76,5 +84,48 @@ def test_a_dangling_link_is_an_output_that_exists(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
     with pytest.raises(UsageError, match="exists"):
         claim(tmp_path / "link", False)
+    assert claim(tmp_path / "link", True, kind="file") == (tmp_path / "nothing").resolve()
     clear(tmp_path / "link")
     assert not (tmp_path / "link").is_symlink()
+
+
+def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("old")
+    (tmp_path / "link").symlink_to("page.html")
+    assert claim(tmp_path / "link", True, kind="file") == (tmp_path / "page.html").resolve()
+    os.mkfifo(tmp_path / "pipe")
+    for stream in (tmp_path / "pipe", Path("/dev/null")):
+        assert claim(stream, False, kind="file") == stream
+        with pytest.raises(UsageError, match="no file that can be replaced"):
+            claim(stream, True, kind="folder")
+
+
+def test_an_export_goes_through_a_named_pipe_that_stays(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"event":"process","engine":"toy"}\n{"event":"note","text":"hello"}\n')
+    import_jsonl(tmp_path / "a.jsonl", tmp_path / "a.speckv")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    export_jsonl(Recording.open(tmp_path / "a.speckv"), pipe)
+    text = os.read(reader, 65536)
+    os.close(reader)
+    assert b"hello" in text and pipe.is_fifo()
+
+
+def test_nothing_is_written_into_a_recording(tmp_path: Path) -> None:
+    run = tmp_path / "run.speckv"
+    run.mkdir()
+    (run / "x.jsonl").write_text("{}")
+    with pytest.raises(UsageError, match="lies inside the recording"):
+        claim(run / "page.html", True, kind="file", input=run)
+    with pytest.raises(UsageError, match="the folder that holds the input"):
+        claim(run, True, kind="folder", input=run / "x.jsonl")
+    (run / "manifest.json").write_text('{"format_version": 1}')
+    for kind in KINDS:
+        with pytest.raises(UsageError, match="lies inside the recording"):
+            claim(run / "deep.speckv", False, kind=kind)
+
+
+def test_a_path_is_printed_as_one_can_type_it() -> None:
+    assert typed(Path("a b")) == "'a b'"
+    assert typed(Path("-o")) == "./-o"
