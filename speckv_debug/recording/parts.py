@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,15 +35,30 @@ def part_path(folder: Path, number: int) -> Path:
 def write_part(path: Path, table: pa.Table) -> None:
     """Write rows as a Parquet file: zstd, dictionaries for strings, checksums, no trace of the clock."""
     leaves = dict(map(_leaf, table.schema))
-    pq.write_table(
-        table,
-        path,
-        compression="zstd",
-        use_dictionary=[name for name, kind in leaves.items() if pa.types.is_string(kind)],
-        column_encoding={n: "DELTA_BINARY_PACKED" for n, kind in leaves.items() if pa.types.is_integer(kind)},
-        write_page_checksum=True,
-        row_group_size=PART_ROWS,
-    )
+    strings = [name for name, kind in leaves.items() if pa.types.is_string(kind)]
+    integers = {n: "DELTA_BINARY_PACKED" for n, kind in leaves.items() if pa.types.is_integer(kind)}
+    with _for_arrow(path, "wb") as sink:
+        pq.write_table(
+            table,
+            sink,
+            compression="zstd",
+            use_dictionary=strings,
+            column_encoding=integers,
+            write_page_checksum=True,
+            row_group_size=PART_ROWS,
+        )
+
+
+@contextmanager
+def _for_arrow(path: Path, mode: Literal["rb", "wb"]) -> Iterator[Path | IO[bytes]]:
+    """The path, or the file opened by Python if its name is no UTF-8, which Arrow refuses."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        with path.open(mode) as file:
+            yield file
+    else:
+        yield path
 
 
 def seal_part(path: Path, table: pa.Table) -> None:
@@ -62,7 +80,7 @@ def scan_part(path: Path) -> Part:
     Raises:
         ValueError, OSError: The file is truncated or damaged, or has no seq.
     """
-    with pq.ParquetFile(path) as file:
+    with _for_arrow(path, "rb") as source, pq.ParquetFile(source) as file:
         meta = file.metadata
         names = [meta.schema.column(i).path for i in range(meta.num_columns)]
         if "seq" not in names:
@@ -87,6 +105,9 @@ def read_part(path: Path, columns: list[str] | None = None) -> pa.Table:
     Raises:
         ValueError, OSError: The data is damaged.
     """
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+    with (
+        _for_arrow(path, "rb") as source,
+        pq.ParquetFile(source, page_checksum_verification=True) as file,
+    ):
         known = file.schema_arrow.names
         return file.read(columns=known if columns is None else [name for name in columns if name in known])

@@ -334,3 +334,13 @@ def test_batches_hold_one_part_a_table(write: Write, monkeypatch: pytest.MonkeyP
     steps = [(batch.last_seq, len(read)) for batch in process.batches()]
     assert steps == [(1, 2), (3, 3), (11, 4), (13, 5), (23, 6)]
     assert read == ["alloc/0", "free/0", "alloc/1", "free/1", "alloc/2", "free/2"]
+
+
+def test_a_path_that_is_no_utf8_is_read_like_any_other(tmp_path: Path) -> None:
+    folder = tmp_path / "caf\udce9.speckv" / "tp0-pp0-dp0-1"
+    (folder / "lengths").mkdir(parents=True)
+    (folder / "process.json").write_text('{"clean_shutdown": true}')
+    write_part(folder / "lengths/00000.parquet", pa.table(rows_of("lengths", [0, 1, 2])))
+    process = opened(folder)
+    assert process.table("lengths")["seq"].to_pylist() == [0, 1, 2]
+    assert process.problems == ()
