@@ -19,6 +19,8 @@ from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.view import ProcessView, Recording, views
 
 OnError = Callable[[str, Exception], None]
+NEAR = 0.5
+"""How alike a misspelt rule id must be to be suggested, of 1."""
 NOTHING: Indices = np.empty(0, dtype=np.int64)
 
 
@@ -81,8 +83,9 @@ def named(id: str) -> Rule:
     """
     if (rule := RULES.get(id.upper())) is not None:
         return rule
-    near = difflib.get_close_matches(id.upper(), RULES, n=1, cutoff=0.0)
-    raise UsageError(f"there is no rule {id}", f"Did you mean {near[0]}? `speckv-debug rules` lists all.")
+    near = difflib.get_close_matches(id.upper(), RULES, n=1, cutoff=NEAR)
+    hint = f"Did you mean {near[0]}? " if near else ""
+    raise UsageError(f"there is no rule {id!r}", f"{hint}`speckv-debug rules` lists all.")
 
 
 def _judge_process(

@@ -120,3 +120,10 @@ def test_explain_says_law_needs_and_where_to_look(rule: str, capsys: pytest.Capt
 def test_explain_suggests_the_nearest_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "MOV-PIAR"]) == 2
     assert "Did you mean MOV-PAIR?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rule", ["", "NOPE"])
+def test_nothing_is_suggested_where_nothing_is_near(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", rule]) == 2
+    err = capsys.readouterr().err
+    assert f"there is no rule {rule!r}" in err and "Did you mean" not in err and "rules` lists all" in err
