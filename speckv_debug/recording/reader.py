@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,11 @@ def _manifest(path: Path) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     if not path.exists():
         raise RecordingError(f"{shown}: there is no such recording", "Check the path.")
     if not path.is_dir():
-        remedy = f"Import it first: speckv-debug import {shown}" if ".json" in path.name else ""
+        remedy = (
+            f"Import it first: speckv-debug import {printable(shlex.quote(str(path)))}"
+            if ".json" in path.name
+            else ""
+        )
         raise RecordingError(f"{shown} is a file; a recording is a folder", remedy)
     try:
         return read_object(path / MANIFEST), ()
@@ -102,7 +107,8 @@ def _process(folder: Path, ended: bool | None) -> ProcessRecording:
     try:
         raw = read_object(folder / PROCESS)
     except (OSError, ValueError) as error:
-        what = f"{error}: engine, pools and settings are unknown"
+        damage = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
+        what = f"{damage}: engine, pools and settings are unknown"
         where = f"{folder.name}/{PROCESS}"
         problems = (Problem(kind=ProblemKind.DAMAGED_PROCESS, where=where, what=what, process=folder.name),)
         raw = stated_by(folder.name)

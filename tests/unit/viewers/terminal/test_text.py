@@ -102,3 +102,12 @@ def test_tables_are_aligned_and_cuts_are_counted() -> None:
         " 2  R 11    2000  ✗",
     ]
     assert lines[-1] == "… 6 more"
+
+
+def test_a_lost_file_is_no_tick(recording: Recording) -> None:
+    result = CheckResult(checked={"ACC-COUNT": 9}, unknown=(Unknown(rule="X", why="w", instances=2),))
+    assert shown(result, recording).startswith("✓ ")
+    (recording.processes[0].folder / "process.json").unlink()
+    damaged = Recording.open(recording.path)
+    assert shown(result, damaged).startswith("? ")
+    assert "missing: engine, pools" in str(damaged.problems[0]) and "Errno" not in str(damaged.problems[0])
