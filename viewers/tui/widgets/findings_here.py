@@ -40,10 +40,8 @@ def finding_lines(finding: Finding, width: int) -> Iterator[Content]:
     yield first
     if rest:
         yield Content(" ").join(rest).truncate(width, ellipsis=True)
-    sides = [
-        (name, text) for name, text in (("expected", finding.expected), ("actual", finding.actual)) if text
-    ]
-    parts = [Content.assemble((f"     {name:<9} ", ink.FAINT), printable(text)) for name, text in sides]
+    sides = [(name, text) for name, text in (("due", finding.expected), ("engine", finding.actual)) if text]
+    parts = [Content.assemble((f"     {name:<6} ", ink.FAINT), printable(text)) for name, text in sides]
     if sum(part.cell_length for part in parts) <= width:
         parts = [Content("").join(parts)] if parts else []
     for part in parts:
