@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from speckv_debug.model.text import printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.outline import Outcome
+from speckv_debug.viewers.tui.widgets.key_bar import KeyBar
 from speckv_debug.viewers.tui.widgets.place_bar import PlaceBar
 from speckv_debug.viewers.tui.widgets.prompt import Prompt
 
@@ -52,7 +52,7 @@ class InspectorScreen(Screen[None]):
         yield PlaceBar()
         yield from self.body()
         yield Prompt()
-        yield Footer(compact=True)
+        yield KeyBar(compact=True)
 
     def body(self) -> ComposeResult:
         """The widgets between the place and the prompt."""
@@ -66,7 +66,7 @@ class InspectorScreen(Screen[None]):
         self.watch(self.inspector, "progress", self._progress_changed)
 
     def on_resize(self, event: events.Resize) -> None:
-        self.query_one(Footer).show_command_palette = event.size.width >= ROOMY
+        self.query_one(KeyBar).show_command_palette = event.size.width >= ROOMY
 
     def _outcome_changed(self, outcome: Outcome | None) -> None:
         self._progress_changed()

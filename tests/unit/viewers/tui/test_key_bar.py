@@ -1,0 +1,38 @@
+"""The keys at the bottom: whole ones only, and help and quit in any width."""
+
+from __future__ import annotations
+
+import pytest
+
+from speckv_debug.viewers.tui.app import InspectorApp
+from speckv_debug.viewers.tui.places import Place
+from speckv_debug.viewers.tui.widgets.key_bar import KeyBar
+from tests.inspected import LABEL, inspection
+
+
+async def bottom(width: int, place: Place | None) -> str:
+    """What stands in the last line of a terminal of `width` columns."""
+    app = InspectorApp(inspection(), place)
+    async with app.run_test(size=(width, 24)) as pilot:
+        await pilot.pause()
+        bar = app.screen.query_one(KeyBar)
+        while not bar.children:
+            await pilot.pause(0.02)
+        await pilot.pause()
+        strips = app.screen._compositor.render_strips()
+        return strips[bar.region.y].text
+
+
+@pytest.mark.parametrize("place", [None, Place(LABEL, 36)], ids=["findings", "step"])
+@pytest.mark.parametrize("width", [16, 30, 40, 60, 79])
+async def test_a_narrow_one_shows_whole_keys(width: int, place: Place | None) -> None:
+    shown = await bottom(width, place)
+    assert shown.startswith("f1 Help q Quit ")
+    assert shown.count("Help") == 1
+    words = {"Help", "Quit", "Open", "Find", "Go", "to", "Events", "Unknown", "Steps", "Finding", "Request"}
+    assert {word for word in shown.split() if len(word) > 1} <= words | {"f1"}
+
+
+async def test_a_wide_one_shows_all_keys() -> None:
+    shown = await bottom(80, Place(LABEL, 36))
+    assert "Step" in shown and "f1 Help" in shown and "q Quit" in shown
