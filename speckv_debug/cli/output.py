@@ -37,8 +37,17 @@ def default_output(input: Path, suffix: str) -> Path:
 
 def typed(path: Path) -> str:
     """A path as one types it in a shell, safe to print; one that looks like an option begins with `./`."""
-    text = str(path)
-    return printable(shlex.quote(f"./{text}" if text.startswith("-") else text))
+    text = f"./{path}" if str(path).startswith("-") else str(path)
+    return shlex.quote(text) if text.isprintable() else f"$'{''.join(map(_escaped, text))}'"
+
+
+def _escaped(char: str) -> str:
+    """A character inside the shell's `$'...'`: the bytes of what is not plainly visible in hexadecimal."""
+    if char in "'\\":
+        return f"\\{char}"
+    if char.isprintable():
+        return char
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
 
 
 def claim(path: Path, force: bool, *, kind: Kind | None = None, input: Path | None = None) -> Path:
@@ -57,7 +66,7 @@ def claim(path: Path, force: bool, *, kind: Kind | None = None, input: Path | No
     shown = printable(str(path))
     if kind == "file" and is_stream(path):
         return path
-    given, path = path, Path(os.path.realpath(path)) if path.is_symlink() else path
+    given, path = path, Path(os.path.realpath(path)) if os.path.islink(path) else path
     if holder := _recording_around(path, input):
         what = f"{shown} lies inside the recording {printable(str(holder))}"
         raise UsageError(what, "Choose a place outside it with -o.")

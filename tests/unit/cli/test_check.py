@@ -38,7 +38,7 @@ def test_the_next_command_can_be_typed(
     record: Build, verify: Build, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = record(verify()).path.rename(record(verify()).path.parent / "a b\x1b;c.speckv")
-    shown = f"'{path.parent}/a b\\x1b;c.speckv'"
+    shown = f"$'{path.parent}/a b\\x1b;c.speckv'"
     assert main(["check", str(path), "--rule", "ACC-COUNT"]) == 0
     assert capsys.readouterr().err == f"next: speckv-debug inspect {shown}\n"
     assert main(["inspect", str(path)]) == 2

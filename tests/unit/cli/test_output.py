@@ -129,3 +129,4 @@ def test_nothing_is_written_into_a_recording(tmp_path: Path) -> None:
 def test_a_path_is_printed_as_one_can_type_it() -> None:
     assert typed(Path("a b")) == "'a b'"
     assert typed(Path("-o")) == "./-o"
+    assert typed(Path("caf\udce9's\x1b\n")) == r"$'caf\xe9\'s\x1b\x0a'"
