@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 def write_report(recording: Recording, result: CheckResult, out: Path) -> None:
     """Write the whole file or none; `out` is replaced if it exists, and written to if it is a pipe or device."""
     from speckv_debug.checks import RULES
-    from speckv_debug.recording.atomic import is_stream
+    from speckv_debug.recording.atomic import is_stream, unwritable
     from speckv_debug.viewers.html.page import render
 
     if is_stream(out):
@@ -67,6 +67,8 @@ def write_report(recording: Recording, result: CheckResult, out: Path) -> None:
         with temporary.open("w", encoding="utf-8", newline="\n") as file:
             render(recording, result, file, laws=RULES)
         os.replace(temporary, out)
+    except OSError as error:
+        raise unwritable(out, error) from error
     finally:
         temporary.unlink(missing_ok=True)
 
