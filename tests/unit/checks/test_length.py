@@ -363,6 +363,7 @@ def test_what_is_granted(slots: int, granted: bool, broken: bool) -> None:
 def nothing_granted() -> Lengths:
     """Slots go to the row in another pool and in another step only."""
     run = Lengths(4)
+    run.head["pools"].append({"name": "swa", "kind": "swa", "slots": 64, "page_size": 1, "namespace": "swa"})
     run.reserve(18, 19, 4, 24, granted=False)
     run.add("alloc", pool="swa", **run.who(1, None, 1), slots=[8], reason="spec_reserve")
     run.step = 2
