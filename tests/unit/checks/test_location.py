@@ -131,7 +131,9 @@ def test_each_pool_has_its_own_size(judge: Build) -> None:
     assert judge(forward("a", 1, [50], pool="draft"), only=("LOC-RANGE",)).findings
     result = judge(forward("a", 1, [50], pool="other"), only=("LOC-RANGE",))
     assert not result.findings
-    assert [unknown.why for unknown in result.unknown] == ["the pool's size is not known"]
+    assert [unknown.why for unknown in result.unknown] == [
+        "events of forward name pool other, which the process line does not declare"
+    ]
 
 
 def test_events_without_slots_are_no_instances(judge: Build) -> None:

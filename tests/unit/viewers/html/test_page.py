@@ -130,7 +130,7 @@ def test_the_same_recording_gives_the_same_bytes_wherever_it_lies(broken: Record
 
 def test_text_from_the_recording_never_becomes_markup(tmp_path: Path) -> None:
     process = {**PROCESS, "engine": HOSTILE, "hooks": {HOSTILE: None}, "settings": {HOSTILE: HOSTILE}}
-    process["pools"] = [{"name": HOSTILE, "kind": HOSTILE}]
+    process["pools"] = [{"name": HOSTILE, "kind": "full", "namespace": HOSTILE}]
     events = [accept(1, HOSTILE), lengths(1, HOSTILE), {"event": "note", "level": HOSTILE, "text": HOSTILE}]
     evidence = Evidence(title=HOSTILE, columns=(HOSTILE,), rows=((HOSTILE,),))
     found = finding(
