@@ -33,7 +33,7 @@ def fingerprints(buffers: SlotBuffers, slots: Tensor) -> Tensor:
     for view in buffers.components:
         words = -(-view.shape[2] * view.shape[3] // 4)
         key = keys(word, words)
-        for part in torch.arange(len(slots)).split(max(1, BATCH_WORDS // words)):
+        for part in torch.split(torch.arange(len(slots)), max(1, BATCH_WORDS // words)):
             total[part] += (_words(view, slots[part].long(), words) * key).sum(1)
         word += words
     return total

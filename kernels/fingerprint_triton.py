@@ -20,7 +20,7 @@ class Tuning(NamedTuple):
 
     Attributes:
         tile: Elements that a program reads at once.
-        rows: Slots of them.
+        rows: Slots of them, at least.
         warps: Warps a program.
         per_sm: Programs a multiprocessor, about.
     """
@@ -46,7 +46,7 @@ def fingerprints(buffers: SlotBuffers, slots: Tensor, tuning: Tuning = TUNING) -
 def _launch(group: Group, slots: Tensor, out: Tensor, tuning: Tuning) -> None:
     shape, count, n = group.geometry, len(group.pointers), len(slots)
     columns = next_tile(shape.row, tuning.tile // tuning.rows)
-    rows = min(tuning.tile // columns, max(tuning.rows, 1))
+    rows = min(tuning.tile // columns, max(tuning.rows, triton.next_power_of_2(n)))
     blocks = triton.cdiv(n, rows)
     share = triton.cdiv(count, max(1, min(count, programs(slots.device, tuning.per_sm) // blocks)))
     _fingerprint[(blocks, triton.cdiv(count, share))](

@@ -117,12 +117,12 @@ def geometry(view: Tensor) -> Geometry:
     if pages == 1 or page == 1 or page_stride == page * slot_stride:
         page_stride = page_stride if page == 1 else slot_stride
         page, slot_stride = 1, page_stride
-    sizes = (page_stride, slot_stride, piece_stride, piece)
-    align = gcd(VECTOR, view.data_ptr(), *sizes)
+    align = gcd(VECTOR, view.data_ptr(), page_stride, slot_stride, piece_stride, piece)
     element = min(align, 4)
-    return Geometry(
-        element, align, page, *(n // element for n in sizes[:2]), pieces, *(n // element for n in sizes[2:])
+    page_stride, slot_stride, piece_stride, piece = (
+        size // element for size in (page_stride, slot_stride, piece_stride, piece)
     )
+    return Geometry(element, align, page, page_stride, slot_stride, pieces, piece_stride, piece)
 
 
 class Group(NamedTuple):

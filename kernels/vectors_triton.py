@@ -22,7 +22,7 @@ def element_type(shape: Geometry) -> Any:
 
 def next_tile(row: int, most: int) -> int:
     """Columns of a tile, a power of two: the widest that wastes at most an eighth, else the least wasteful."""
-    widest = min(triton.next_power_of_2(row), most)
+    widest: int = min(triton.next_power_of_2(row), most)
     widths = [widest >> k for k in range(widest.bit_length()) if widest >> k >= min(32, widest)]
     waste = {width: -(-row // width) * width / row for width in widths}
     return next((w for w in widths if waste[w] <= 1.125), min(widths, key=lambda w: waste[w]))
@@ -35,7 +35,7 @@ def programs(device: torch.device, per_sm: int) -> int:
 
 @functools.cache
 def _multiprocessors(device: torch.device) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
 @triton.jit

@@ -4,5 +4,8 @@ import os
 
 import torch
 
+from tests.interpreted import interpret_faster
+
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
+    interpret_faster()

@@ -3,6 +3,10 @@
 The checks draw their cases themselves; `python benchmarks/kernel_check.py` runs them without pytest.
 """
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -23,6 +27,24 @@ FEW = settings(max_examples=25, deadline=None, derandomize=True)
 @FEW
 def test_interpreted_kernel_agrees_with_torch(name: str, toss: Random) -> None:
     ALL[name](toss, "cpu")
+
+
+def test_kernels_compile_for_the_device_that_they_are_meant_for(tmp_path: Path) -> None:
+    """The interpreter accepts what the compiler refuses; and bytes must go sixteen at a time."""
+    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(tmp_path)
+    script = Path(__file__).with_name("compile_move.py")
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    built = [line.split() for line in ran.stdout.splitlines()]
+    assert len(built) == 22
+    for name, loads, stores in built:
+        if name in ("_copy", "_fingerprint", "_compact"):
+            assert int(loads) > 0
+        if name in ("_copy", "_compact"):
+            assert loads == stores
 
 
 @pytest.mark.gpu
