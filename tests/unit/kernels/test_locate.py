@@ -46,3 +46,33 @@ def test_branches_with_pages_get_pages_of_their_own_behind_a_copy_of_the_tail() 
 
 def test_a_branch_that_crosses_a_page_takes_two() -> None:
     assert locate.branch_stride(torch.tensor([7, 4]), topk=2, steps=3, page_size=4).tolist() == [8, 4]
+
+
+def test_ragged_spans_are_packed_then_zero_and_cut_at_the_size() -> None:
+    spans = torch.tensor([2, 0, 1]), torch.tensor([3, 5, 0]), torch.tensor([5, 5, 1])
+    assert locate.row_slots_ragged(TABLE, WIDTH, *spans, 5).tolist() == [143, 144, 120, 0, 0]
+    assert locate.row_slots_ragged(TABLE, WIDTH, *spans, 1).tolist() == [143]
+
+
+def test_the_window_and_the_table_give_the_same_targets() -> None:
+    rows, starts, lens = torch.tensor([2, 1]), torch.tensor([3, 0]), torch.tensor([1, 2])
+    window = locate.row_slots(TABLE, WIDTH, rows, starts, 4)
+    front = locate.front_slots(window, lens, 6)
+    assert front.tolist() == [143, 120, 121, 0, 0, 0]
+    assert torch.equal(front, locate.row_slots_ragged(TABLE, WIDTH, rows, starts, starts + lens, 6))
+
+
+def test_sources_are_the_slots_of_the_rows_that_are_rows() -> None:
+    loc = torch.tensor([29, 30, 31, 32, 42, 43, 44, 47])
+    index = torch.tensor([[0, -1, -1], [4, 6, 7]], dtype=torch.int32)
+    assert locate.accepted_sources(loc, index).tolist() == [29, 42, 44, 47, 0, 0]
+
+
+def test_a_commit_gives_lengths_and_the_bonus_on_the_path_s_last_row() -> None:
+    predict = torch.tensor([5, 9, 9, 1, 2, 3, 4, 7], dtype=torch.int32)
+    index = torch.tensor([[0, -1, -1], [4, 6, 7]], dtype=torch.int32)
+    lens, bonus = locate.commit_outputs(predict, index, torch.tensor([1, 3]), torch.tensor([10, 20]))
+    assert (
+        lens.tolist() == [11, 23] == locate.new_lengths(torch.tensor([10, 20]), torch.tensor([1, 3])).tolist()
+    )
+    assert bonus.tolist() == [5, 7]
