@@ -11,7 +11,7 @@ import pytest
 
 from tests.accept_cuda import COMPARISONS
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.full]
 
 SCRIPT = Path(__file__).parent / "real_accept.py"
 BOTH = {
