@@ -13,15 +13,16 @@ from textual.widgets import Static
 from speckv_debug.viewers.tui import unjudged
 from speckv_debug.viewers.tui.headline import headline
 from speckv_debug.viewers.tui.outline import Entry, Outcome
-from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.screens.filtered import FilteredScreen
 from speckv_debug.viewers.tui.screens.sheet import Sheet
 from speckv_debug.viewers.tui.widgets.finding_detail import FindingDetail
 from speckv_debug.viewers.tui.widgets.finding_list import FindingList, where
-from speckv_debug.viewers.tui.widgets.prompt import Prompt
 
 
-class FindingsScreen(InspectorScreen):
+class FindingsScreen(FilteredScreen):
     """Is it broken, where, since which step."""
+
+    finds = "show findings with this text (rule, step, request, words)"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("e", "events", "Events", tooltip="Show the events around this finding", id="finding.events"),
@@ -33,7 +34,6 @@ class FindingsScreen(InspectorScreen):
     def __init__(self) -> None:
         super().__init__()
         self._entries: tuple[Entry, ...] = ()
-        self._text = ""
 
     def body(self) -> ComposeResult:
         yield Static(id="headline")
@@ -109,26 +109,6 @@ class FindingsScreen(InspectorScreen):
     def action_unknown(self) -> None:
         lines = unjudged.sheet(self.inspector.inspection, self.inspector.outcome)
         self.app.push_screen(Sheet("Not judged", lines))
-
-    def action_find(self) -> None:
-        self.query_one(Prompt).ask(
-            "find", "show findings with this text (rule, step, request, words)", self._text
-        )
-
-    def on_prompt_typed(self, event: Prompt.Typed) -> None:
-        if event.purpose == "find":
-            self._text = event.text.strip()
-            self._list()
-
-    def on_prompt_given_up(self) -> None:
-        self.leave()
-
-    def leave(self) -> bool:
-        """Give up the text filter; False if there was none."""
-        had, self._text = self._text, ""
-        if had:
-            self._list()
-        return bool(had)
 
     def move(self, by: int) -> None:
         """Move the cursor by so many findings."""

@@ -13,15 +13,16 @@ from textual.containers import Container
 from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.outline import Outcome
 from speckv_debug.viewers.tui.places import Place
-from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.screens.filtered import FilteredScreen
 from speckv_debug.viewers.tui.widgets.overview import Overview
-from speckv_debug.viewers.tui.widgets.prompt import Prompt
 from speckv_debug.viewers.tui.widgets.step_list import StepList
 from speckv_debug.viewers.tui.widgets.step_view import StepView
 
 
-class StepsScreen(InspectorScreen):
+class StepsScreen(FilteredScreen):
     """Jump to a step, filter by request, open one."""
+
+    finds = "show steps of requests with this text"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("e", "events", "Events", tooltip="Show the events around this verify", id="step.events"),
@@ -31,7 +32,6 @@ class StepsScreen(InspectorScreen):
         super().__init__()
         self._process = place.process
         self._at: int | None = place.index
-        self._text = ""
 
     def body(self) -> ComposeResult:
         yield Overview(id="overview")
@@ -106,21 +106,3 @@ class StepsScreen(InspectorScreen):
     def action_events(self) -> None:
         if self._at is not None:
             self.inspector.open_events(self._process, int(self._lookup.steps.seq[self._at]))
-
-    def action_find(self) -> None:
-        self.query_one(Prompt).ask("find", "show steps of requests with this text", self._text)
-
-    def on_prompt_typed(self, event: Prompt.Typed) -> None:
-        if event.purpose == "find":
-            self._text = event.text.strip()
-            self._list()
-
-    def on_prompt_given_up(self) -> None:
-        self.leave()
-
-    def leave(self) -> bool:
-        """Give up the filter; False if there was none."""
-        had, self._text = self._text, ""
-        if had:
-            self._list()
-        return bool(had)
