@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity, Unknown
-from speckv_debug.model.verify import DraftTree, KVBounds, SlotMove, VerifyStep
+from speckv_debug.model.verify import DraftTree, VerifyStep
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.html.page import render
+from tests.smallest import smallest_moves, smallest_step
 
 LABEL = "tp0-pp0-dp0"
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u2028\u202e"
@@ -131,42 +132,6 @@ def page(recording: Recording, result: CheckResult) -> str:
 
 def verify(**changes: Any) -> VerifyStep:
     """The verify of the smallest example, its last move run backwards."""
-    due = ((0, 11, 0, 42080, 42080), (1, 21, 1, 42081, 42081), (2, 23, 3, 42083, 42082))
-    moves = tuple(
-        SlotMove(
-            k=k,
-            token=token,
-            verify_row=row,
-            position=4096 + k,
-            source=source,
-            target=target,
-            engine_source=target,
-            engine_target=source,
-        )
-        for k, token, row, source, target in due
-    )
-    step = VerifyStep(
-        process=LABEL,
-        seq=50,
-        step=812,
-        request="7",
-        row=7,
-        epoch=1,
-        algorithm="eagle",
-        sampling="greedy",
-        seq_len=4096,
-        accept_len=3,
-        new_seq_len=4099,
-        bonus_token=31,
-        block_start=0,
-        tree=DraftTree(tokens=(11, 21, 22, 23), parents=(-1, 0, 0, 1)),
-        accepted=(0, 1, 3),
-        output_tokens=(21, 23, 31),
-        kv_tokens=(11, 21, 23),
-        out_cache_loc=(42080, 42081, 42082, 42083),
-        predict=(21, 23, 0, 31),
-        moves=moves,
-        bounds=KVBounds(committed=4096, allocated=4352),
-        page_size=128,
-    )
-    return dataclasses.replace(step, **changes)
+    tree = DraftTree(tokens=(11, 21, 22, 23), parents=(-1, 0, 0, 1))
+    moves = smallest_moves(ran=(42082, 42083))
+    return dataclasses.replace(smallest_step(process=LABEL, seq=50, tree=tree, moves=moves), **changes)

@@ -13,7 +13,8 @@ from speckv_debug.model.finding import CheckResult
 from speckv_debug.viewers.tui.app import InspectorApp
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.places import Place
-from tests.inspected import LABEL, broken, clean, inspection
+from tests.inspected import broken, clean, inspection
+from tests.smallest import LABEL
 
 SMALL, LARGE = (80, 24), (200, 60)
 BROKEN = Place(LABEL, 36)

@@ -4,7 +4,8 @@ import pytest
 
 from speckv_debug.errors import UsageError
 from speckv_debug.viewers.tui.places import Place, find_place, find_process, parse_goal, start_place
-from tests.inspected import LABEL, SmallProcess, SmallRun, broken, inspection
+from tests.inspected import SmallProcess, SmallRun, broken, inspection
+from tests.smallest import LABEL
 
 ONE = inspection()
 TWO = inspection(broken, SmallProcess(SmallRun(6), "tp0-1"), SmallProcess(SmallRun(60), "tp1-2"))

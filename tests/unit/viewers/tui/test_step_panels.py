@@ -11,7 +11,7 @@ from speckv_debug.viewers.tui.widgets.room_bar import RoomBar
 from speckv_debug.viewers.tui.widgets.step_panel import StepPanel
 from speckv_debug.viewers.tui.widgets.token_strips import TokenStrips
 from speckv_debug.viewers.tui.widgets.verify_facts import VerifyFacts
-from tests.inspected import smallest_moves, smallest_step
+from tests.smallest import smallest_moves, smallest_step
 
 
 def drawn(panel: StepPanel, step: VerifyStep, width: int = 78) -> list[str]:

@@ -11,8 +11,8 @@ from speckv_debug.viewers.tui.app import InspectorApp
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.findings import FindingsScreen
 from speckv_debug.viewers.tui.screens.step import StepScreen
-from tests.inspected import LABEL
 from tests.inspecting import here, inspecting, until
+from tests.smallest import LABEL
 
 
 async def test_keys_typed_ahead_go_where_they_were_meant() -> None:
