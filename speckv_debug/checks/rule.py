@@ -116,7 +116,7 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {}
-FAMILIES = ("ACC", "LOC", "MOV", "LEN", "OWN", "ST", "TRC")
+FAMILIES = ("ACC", "LOC", "MOV", "LEN", "OWN", "ST", "TRC", "RPL")
 """The order of the catalogue, in which rules are listed and findings about one event are reported."""
 
 

@@ -22,6 +22,7 @@ from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
 from speckv_debug.replay.pairs import DuePairs, PairMatch
 from speckv_debug.replay.readers import NextReads
+from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.stream import Stretches
@@ -32,10 +33,16 @@ __all__ = ["ProcessView", "Recording", "views"]
 
 
 class ProcessView:
-    """One recorded process as columns and scopes."""
+    """One recorded process as columns and scopes.
 
-    def __init__(self, process: ProcessRecording) -> None:
+    Args:
+        process: The process.
+        device: Where replay runs its kernels, `cpu` or `cuda`.
+    """
+
+    def __init__(self, process: ProcessRecording, device: str = "cpu") -> None:
         self.process = process
+        self.kernels = Kernels(device)
         self._columns: dict[str, Columns] = {}
 
     @property
@@ -186,6 +193,6 @@ class ProcessView:
         return self.ownership.ends
 
 
-def views(recording: Recording) -> tuple[ProcessView, ...]:
-    """A view of each process, in the recording's order."""
-    return tuple(ProcessView(process) for process in recording.processes)
+def views(recording: Recording, device: str = "cpu") -> tuple[ProcessView, ...]:
+    """A view of each process, in the recording's order; replay runs its kernels on `device`."""
+    return tuple(ProcessView(process, device) for process in recording.processes)
