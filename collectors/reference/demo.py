@@ -40,7 +40,7 @@ class DemoClock:
     def emit(self, table: str, /, **columns: Any) -> None:
         """10 ms a step, 1 µs an event."""
         self._events += 1
-        t_ns = EPOCH_NS + columns["step"] * STEP_NS + self._events * EVENT_NS
+        t_ns = EPOCH_NS + (columns["step"] or 0) * STEP_NS + self._events * EVENT_NS
         self._recorder.emit(table, t_ns=t_ns, **columns)
 
 

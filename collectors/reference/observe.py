@@ -46,6 +46,7 @@ class Observer:
         self._lane = before
 
     def emit(self, table: str, *, step: int | None = None, **columns: Any) -> None:
-        """Report one event at the current step, or at `step`."""
+        """Report one event at the current step, or at `step`; before the first one there is none."""
         if self._emit is not None:
-            self._emit(table, step=self.step if step is None else step, lane=self._lane, **columns)
+            at = self.step if step is None else step
+            self._emit(table, step=at or None, lane=self._lane, **columns)

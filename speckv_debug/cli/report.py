@@ -8,7 +8,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from speckv_debug.cli.output import add_output_options, claim, default_output, typed
 from speckv_debug.cli.replaying import REPLAYS, refuse_replay
@@ -28,7 +28,7 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     parser.add_argument("recording", type=Path, metavar="RECORDING", help="the recording")
-    add_output_options(parser, default="the recording's name with .html")
+    add_output_options(parser, default="the recording's name with .html; - is standard output")
     parser.add_argument(
         "--replay",
         choices=REPLAYS,
@@ -42,30 +42,42 @@ def run(args: argparse.Namespace) -> int:
     from speckv_debug.cli.opening import open_recording
 
     refuse_replay(args.replay)
-    path = args.output or default_output(args.recording, ".html")
-    out = claim(path, args.force, kind="file", input=args.recording)
+    out = None if str(args.output) == "-" else _claimed(args)
     recording = open_recording(args.recording)
     result = check(recording, on_error=_say_broken_rule)
-    write_report(recording, result, out)
-    print(f"speckv-debug: wrote {typed(out)}", file=sys.stderr)
+    if out is None:
+        _render(recording, result, sys.stdout)
+    else:
+        write_report(recording, result, out)
+        print(f"speckv-debug: wrote {typed(out)}", file=sys.stderr)
     print(f"next: {_next(args.recording, result)}", file=sys.stderr)
     return 0
 
 
+def _claimed(args: argparse.Namespace) -> Path:
+    path = args.output or default_output(args.recording, ".html")
+    return claim(path, args.force, kind="file", input=args.recording)
+
+
+def _render(recording: Recording, result: CheckResult, out: TextIO) -> None:
+    from speckv_debug.checks import RULES
+    from speckv_debug.viewers.html.page import render
+
+    render(recording, result, out, laws=RULES)
+
+
 def write_report(recording: Recording, result: CheckResult, out: Path) -> None:
     """Write the whole file or none; `out` is replaced if it exists, and written to if it is a pipe or device."""
-    from speckv_debug.checks import RULES
     from speckv_debug.recording.atomic import is_stream, unwritable
-    from speckv_debug.viewers.html.page import render
 
     if is_stream(out):
         with out.open("w", encoding="utf-8", newline="\n") as file:
-            render(recording, result, file, laws=RULES)
+            _render(recording, result, file)
         return
     temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            render(recording, result, file, laws=RULES)
+            _render(recording, result, file)
         os.replace(temporary, out)
     except OSError as error:
         raise unwritable(out, error) from error

@@ -20,6 +20,8 @@ from speckv_debug.recording.spool import FOLDER as SPOOL
 
 __all__ = ["EventBatch", "EventOrder", "Problem", "ProblemKind", "ProcessRecording", "Recording"]
 
+LOST_FILES = (ProblemKind.DAMAGED_PROCESS, ProblemKind.DAMAGED_PART)
+
 
 class Recording:
     """A recording's manifest and its processes, in the natural order of their labels."""
@@ -56,6 +58,11 @@ class Recording:
     def problems(self) -> tuple[Problem, ...]:
         """What is missing or damaged, of the recording and of each process."""
         return self._problems + tuple(problem for each in self.processes for problem in each.problems)
+
+    @property
+    def damaged(self) -> bool:
+        """Whether a file of the recording is lost, so that what it held is unknown through no choice of anyone."""
+        return any(problem.kind in LOST_FILES for problem in self.problems)
 
     def process(self, label: str) -> ProcessRecording | None:
         """The process of that label, or None."""

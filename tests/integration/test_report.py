@@ -87,3 +87,20 @@ def test_a_report_of_a_damaged_recording_says_what_is_missing(tmp_path: Path) ->
     assert ran.returncode == 0
     assert "move" in ran.stderr
     assert "Missing or damaged" in (tmp_path / "run.html").read_text()
+
+
+def test_a_lost_file_is_no_tick(tmp_path: Path) -> None:
+    run = recording(tmp_path, [lengths(800), accept(800), DUE | {"step": 800}]).path
+    (said,) = run.glob("*/process.json")
+    said.unlink()
+    assert report("run.speckv", cwd=tmp_path).returncode == 0
+    page = (tmp_path / "run.html").read_text()
+    assert "<title>? nothing found, part of the recording is lost: run.speckv" in page
+
+
+def test_a_dash_is_standard_output(run: Path) -> None:
+    ran = report("run.speckv", "-o", "-", cwd=run.parent)
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("<!doctype html>")
+    assert ran.stderr.splitlines() == ["next: speckv-debug inspect run.speckv --at 812"]
+    assert [path.name for path in run.parent.iterdir()] == ["run.speckv"]

@@ -10,12 +10,19 @@ from speckv_debug.viewers.html.markup import Html, amount, element, joined
 from speckv_debug.viewers.html.outline import RootCause
 
 MARKS = {"findings": "✗ found", "clean": "✓ nothing found", "unknown": "? can't be judged"}
+DOUBT = "? nothing found, part of the recording is lost"
 MOST_UNKNOWN = 3
 
 
-def headline(result: CheckResult, roots: Sequence[RootCause]) -> Html:
-    """Verdict, the first root cause in a sentence, how much was judged."""
-    lines = [element("p", MARKS[result.verdict], class_="verdict"), element("h1", _sentence(result, roots))]
+def mark(result: CheckResult, damaged: bool) -> str:
+    """The verdict in two words; no tick where something is unknown for a file that is lost."""
+    doubtful = damaged and result.verdict == "clean" and bool(result.unknown)
+    return DOUBT if doubtful else MARKS[result.verdict]
+
+
+def headline(result: CheckResult, roots: Sequence[RootCause], *, damaged: bool = False) -> Html:
+    """Verdict, the first root cause in a sentence, how much was judged; `damaged`: a file of the recording is lost."""
+    lines = [element("p", mark(result, damaged), class_="verdict"), element("h1", _sentence(result, roots))]
     lines += [
         element("p", line, class_="lead") for line in (*_counts(result, roots), _judged(result)) if line
     ]

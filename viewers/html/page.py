@@ -19,7 +19,7 @@ from speckv_debug.viewers.html.charts import charts_section
 from speckv_debug.viewers.html.environment import environment_section, unknown_section
 from speckv_debug.viewers.html.figures import Figure
 from speckv_debug.viewers.html.findings import Law, findings_section
-from speckv_debug.viewers.html.headline import MARKS, headline
+from speckv_debug.viewers.html.headline import headline, mark
 from speckv_debug.viewers.html.markup import Html, amount, data_block, element, joined, text
 from speckv_debug.viewers.html.outline import root_causes
 from speckv_debug.viewers.html.timeline import step_range, timeline
@@ -48,7 +48,7 @@ def render(
     charts, figures = charts_section(recording, roots)
     found = findings_section(roots, laws or {}, RecordedVerifies(recording))
     main = [
-        headline(result, roots),
+        headline(result, roots, damaged=recording.damaged),
         element("p", _facts(recording, steps), class_="recording"),
         _navigation(bool(found)),
         timeline(steps, roots),
@@ -57,7 +57,7 @@ def render(
         unknown_section(result),
         environment_section(recording),
     ]
-    title = f"{MARKS[result.verdict]}: {recording.path.name} (speckv-debug report)"
+    title = f"{mark(result, recording.damaged)}: {recording.path.name} (speckv-debug report)"
     out.write(_page(title, joined(main, "\n"), figures))
 
 

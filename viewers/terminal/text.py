@@ -8,7 +8,7 @@ from typing import TextIO
 
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity
 from speckv_debug.model.text import printable
-from speckv_debug.recording.reader import ProblemKind, Recording
+from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.terminal.causes import consequences, roots_of
 from speckv_debug.viewers.terminal.headline import counts, headline, number
 from speckv_debug.viewers.terminal.paint import Paint
@@ -18,7 +18,6 @@ WIDTH = 110
 SHOWN_ROOTS = 3
 SHOWN_PLACES = 8
 SHOWN_UNKNOWN = 4
-DAMAGE = (ProblemKind.DAMAGED_PROCESS, ProblemKind.DAMAGED_PART)
 MARKS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "I"}
 
 
@@ -51,13 +50,8 @@ def _quiet(result: CheckResult, recording: Recording, paint: Paint) -> Iterator[
     left = len({u.rule for u in result.unknown})
     tail = f" · unknown: {number(left, 'rule')} (--verbose)" if left else ""
     said = f"{steps}, {number(judged, 'instance')} of {number(rules, 'rule')}, nothing found{tail}"
-    mark = paint.doubt("?") if left and _is_damaged(recording) else paint.good("✓")
+    mark = paint.doubt("?") if left and recording.damaged else paint.good("✓")
     yield f"{mark} {printable(recording.path.name)}  {said}"
-
-
-def _is_damaged(recording: Recording) -> bool:
-    """Whether a file of the recording is lost, so that what it held is unknown through no choice of anyone."""
-    return any(problem.kind in DAMAGE for problem in recording.problems)
 
 
 def _loud(result: CheckResult, recording: Recording, paint: Paint, verbose: bool) -> Iterator[str]:
