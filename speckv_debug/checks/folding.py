@@ -15,6 +15,8 @@ NAMED_MORE = 1000
 """Of those others, how many the note lists."""
 NEAR = 64
 """Steps within which findings that share only a slot are tied: later the slot has other holders."""
+Tie = Callable[[Finding, Finding], bool]
+"""Whether the first of two findings may be the cause of the second."""
 OF_THE_BATCH = ("ACC-COUNT", "MOV-MISSING")
 """Rules whose findings reach the other requests of the step: a wrong count shifts the lists packed behind it, and a
 mover call that is missing is missing for all."""
@@ -77,25 +79,38 @@ def with_causes(
 ) -> Iterator[Finding]:
     """Tie each finding to the nearest one before it, in the order given, of a rule that it follows.
 
-    Findings of one rule about one event (a call for the whole batch) have one cause: the first of them. A note has
-    none and is none.
+    Findings of one rule about one event (a call for the whole batch) have one cause: the first of them. A finding of
+    replay that nothing before it explains is tied to a law's later finding of the same step: the event that breaks the
+    law may come behind the one that was replayed. A note has no cause and is none.
 
     Args:
         findings: Of one process, in order.
         same_ids: Whether a slot id means the same in two pools, by their names.
     """
-    before: dict[str, list[Finding]] = {}
 
     def related(first: Finding, then: Finding) -> bool:
         return _by_request(first, then) or (same_ids(first.pool, then.pool) and _by_slots(first, then))
 
+    tied = list(_with_earlier(findings, related))
+    of_step: dict[int | None, list[Finding]] = {}
+    for finding in tied:
+        if finding.severity is not Severity.NOTE and not _replays(finding):
+            of_step.setdefault(finding.step, []).append(finding)
+    for finding in tied:
+        if _replays(finding) and finding.cause is None and None not in (finding.step, finding.request):
+            yield _with_later(finding, of_step.get(finding.step, ()), related)
+        else:
+            yield finding
+
+
+def _with_earlier(findings: Sequence[Finding], related: Tie) -> Iterator[Finding]:
+    before: dict[str, list[Finding]] = {}
     for finding in findings:
         if finding.severity is Severity.NOTE:
             yield finding
             continue
-        follows = RULES[finding.rule].follows if finding.rule in RULES else ()
         causes = [
-            *_nearest(before, follows, finding, related),
+            *_nearest(before, _follows(finding), finding, related),
             *_nearest(before, (finding.rule,), finding, _same_event),
         ]
         before.setdefault(finding.rule, []).append(finding)
@@ -104,11 +119,27 @@ def with_causes(
         yield finding
 
 
+def _with_later(finding: Finding, laws: Iterable[Finding], related: Tie) -> Finding:
+    """Tied to the first of a step's findings that explains it, or to what that one follows from."""
+    for law in laws:
+        if law.rule in _follows(finding) and related(law, finding):
+            return replace(finding, cause=law.first_seq if law.cause is None else law.cause)
+    return finding
+
+
+def _follows(finding: Finding) -> tuple[str, ...]:
+    return RULES[finding.rule].follows if finding.rule in RULES else ()
+
+
+def _replays(finding: Finding) -> bool:
+    return finding.rule in RULES and RULES[finding.rule].replays and finding.severity is not Severity.NOTE
+
+
 def _nearest(
     before: Mapping[str, list[Finding]],
     rules: Iterable[str],
     then: Finding,
-    tied: Callable[[Finding, Finding], bool],
+    tied: Tie,
 ) -> Iterator[Finding]:
     """The last finding of each rule that is tied to `then`."""
     for rule in rules:

@@ -50,7 +50,8 @@ class Scope(Protocol):
     from being folded into one finding.
     """
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """How many; a scope of replay knows it without a kernel."""
 
     def place(self, index: int) -> Place:
         """Where the instance `index` stands."""
@@ -99,7 +100,8 @@ class Rule:
         needs: Tables (or `table:kind`) without which every instance is unknown.
         scope: Name of the `ProcessView` attribute that holds the instances.
         look_at: The engine function to look at.
-        follows: Rules whose earlier finding may be the cause of this one's.
+        follows: Rules whose earlier finding may be the cause of this one's; for a rule of replay also a later one of
+            the same step.
         law: The law in one sentence, the docstring's first line.
         doc: The rest of the docstring: legitimate exceptions, source.
     """
@@ -114,9 +116,16 @@ class Rule:
     doc: str
     check: Check
 
+    @property
+    def replays(self) -> bool:
+        """Whether it compares with what the kernels make of the recorded inputs, so that it needs torch."""
+        return self.id.startswith(f"{REPLAY}-")
+
 
 RULES: dict[str, Rule] = {}
-FAMILIES = ("ACC", "LOC", "MOV", "LEN", "OWN", "ST", "TRC", "RPL")
+REPLAY = "RPL"
+"""The family of the rules that run the kernels."""
+FAMILIES = ("ACC", "LOC", "MOV", "LEN", "OWN", "ST", "TRC", REPLAY)
 """The order of the catalogue, in which rules are listed and findings about one event are reported."""
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,14 +12,13 @@ from speckv_debug.checks import RULES
 from speckv_debug.checks.folding import FINDINGS_A_RULE, Fold, counted, folded, with_causes
 from speckv_debug.checks.missing import Loss, absent, dropped_rows, losses, lost
 from speckv_debug.checks.rule import Details, Indices, Judgement, Rule, Scope
-from speckv_debug.errors import UsageError
+from speckv_debug.checks.selection import Replay, select
 from speckv_debug.model.finding import CheckResult, Finding, Law, Unknown
 from speckv_debug.replay.namespaces import Namespaces
+from speckv_debug.replay.recompute import require_device
 from speckv_debug.replay.view import ProcessView, Recording, views
 
 OnError = Callable[[str, Exception], None]
-NEAR = 0.5
-"""How alike a misspelt rule id must be to be suggested, of 1."""
 NOTHING: Indices = np.empty(0, dtype=np.int64)
 
 
@@ -38,23 +36,36 @@ def check(
     *,
     only: Collection[str] = (),
     ignore: Collection[str] = (),
+    replay: Replay = "on",
+    device: str = "cpu",
     on_error: OnError = lambda rule, error: None,
 ) -> CheckResult:
-    """Judge a recording by the laws.
+    """Judge a recording by the laws, then by what the kernels make of its inputs.
+
+    torch is imported when the laws have judged all processes, for a GPU before: that there is none shows at once.
 
     Args:
         recording: An opened recording.
         only: Rule ids to run, all if empty.
         ignore: Rule ids to leave out.
+        replay: Whether rules that run the kernels are among them, or are all.
+        device: Where the kernels run, `cpu` or `cuda`.
         on_error: Told of a rule that raised; its instances are unknown.
 
     Raises:
-        UsageError: A rule id that does not exist.
+        UsageError: A rule id that does not exist or that `replay` leaves out, or a device that can't be used.
     """
-    rules, outcome = select(only, ignore), Outcome()
-    for view in views(recording):
-        found = _judge_process(view, rules, outcome, on_error)
-        outcome.findings += with_causes(found, Namespaces(view.info).share_ids)
+    rules, outcome = select(only, ignore, replay), Outcome()
+    if any(rule.replays for rule in rules):
+        require_device(device)
+    seen = [(view, losses(view)) for view in views(recording, device)]
+    found: list[list[Finding]] = [[] for _ in seen]
+    for part in (False, True):
+        chosen = tuple(rule for rule in rules if rule.replays is part)
+        for (view, missing), findings in zip(seen, found, strict=True):
+            findings += _judge_process(view, missing, chosen, outcome, on_error)
+    for (view, _), findings in zip(seen, found, strict=True):
+        outcome.findings += with_causes(_in_order(findings), Namespaces(view.info).share_ids)
     return CheckResult(
         findings=tuple(outcome.findings),
         unknown=tuple(Unknown(rule=rule, why=why, instances=n) for (rule, why), n in outcome.unknown.items()),
@@ -63,40 +74,22 @@ def check(
     )
 
 
-def select(only: Collection[str], ignore: Collection[str]) -> tuple[Rule, ...]:
-    """The rules to run, in the order of the catalogue.
-
-    Raises:
-        UsageError: A rule id that does not exist.
-    """
-    for id in (*only, *ignore):
-        named(id)
-    chosen, left_out = {id.upper() for id in only}, {id.upper() for id in ignore}
-    return tuple(r for id, r in RULES.items() if (not chosen or id in chosen) and id not in left_out)
-
-
-def named(id: str) -> Rule:
-    """The rule of that id, in any case.
-
-    Raises:
-        UsageError: There is none; the message names the nearest.
-    """
-    if (rule := RULES.get(id.upper())) is not None:
-        return rule
-    near = difflib.get_close_matches(id.upper(), RULES, n=1, cutoff=NEAR)
-    hint = f"Did you mean {near[0]}? " if near else ""
-    raise UsageError(f"there is no rule {id!r}", f"{hint}`speckv-debug rules` lists all.")
-
-
 def _judge_process(
-    view: ProcessView, rules: tuple[Rule, ...], outcome: Outcome, on_error: OnError
-) -> list[Finding]:
-    found, missing = [], losses(view)
+    view: ProcessView,
+    missing: tuple[Loss, ...],
+    rules: tuple[Rule, ...],
+    outcome: Outcome,
+    on_error: OnError,
+) -> Iterator[Finding]:
     for rule in rules:
         outcome.checked[rule.id] += 0
-        found += _judge(rule, view, missing, outcome, on_error)
+        yield from _judge(rule, view, missing, outcome, on_error)
+
+
+def _in_order(findings: list[Finding]) -> list[Finding]:
+    """By event; findings about one event in the order of the catalogue."""
     order = list(RULES)
-    return sorted(found, key=lambda f: (f.first_seq, order.index(f.rule)))
+    return sorted(findings, key=lambda f: (f.first_seq, order.index(f.rule)))
 
 
 def _judge(
@@ -108,6 +101,9 @@ def _judge(
         scope: Scope = getattr(view, rule.scope)
         instances = len(scope)
         if (why := absent(view, rule)) is not None:
+            outcome.unknown[rule.id, why] += instances
+            return []
+        if instances and rule.replays and (why := view.kernels.missing) is not None:
             outcome.unknown[rule.id, why] += instances
             return []
         if (rows := dropped_rows(view, rule)) > 0:

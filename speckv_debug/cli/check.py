@@ -1,4 +1,4 @@
-"""Judge a recording by the laws of KV-cache management under speculative decoding.
+"""Judge a recording by the laws of KV-cache management under speculative decoding, and by replay.
 
 Exit code 0: nothing found; 1: an error or a warning; 2: wrong usage or no recording; 3: nothing could be judged.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from speckv_debug.cli.opening import open_recording
 from speckv_debug.cli.output import typed
-from speckv_debug.cli.replaying import REPLAYS, refuse_replay
+from speckv_debug.cli.replaying import add_replay_options
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.finding import CheckResult
 
@@ -33,22 +33,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--rule", action="append", default=[], metavar="ID", help="run this rule only; may be repeated [all]")
     add("--ignore", action="append", default=[], metavar="ID", help="leave this rule out; may be repeated")
-    add(
-        "--replay",
-        choices=REPLAYS,
-        help="recompute with the bundled kernels; not in this version [off]",
-    )
+    add_replay_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Open, judge, print."""
-    from speckv_debug.checks.run import check, select
+    from speckv_debug.checks.run import check
+    from speckv_debug.checks.selection import select
 
-    refuse_replay(args.replay)
-    select(args.rule, args.ignore)
+    select(args.rule, args.ignore, args.replay)
     recording = open_recording(args.recording)
     on_error = _show_traceback if args.verbose else _say_nothing
-    result = check(recording, only=args.rule, ignore=args.ignore, on_error=on_error)
+    result = check(
+        recording,
+        only=args.rule,
+        ignore=args.ignore,
+        replay=args.replay,
+        device=args.device,
+        on_error=on_error,
+    )
     if args.format == "json":
         from speckv_debug.viewers.terminal import json
 

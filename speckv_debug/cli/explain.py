@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what the rule object says of itself."""
-    from speckv_debug.checks.run import named
+    from speckv_debug.checks.selection import named
 
     rule = named(args.rule)
     print("\n".join(_lines(rule)))

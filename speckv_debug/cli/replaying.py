@@ -1,17 +1,17 @@
-"""The --replay option of check and report, until there is a replay."""
+"""The --replay and --device options of check and report."""
 
 from __future__ import annotations
 
-from speckv_debug.errors import UsageError
-
-REPLAYS = ("off", "on", "only")
+import argparse
 
 
-def refuse_replay(asked: str | None) -> None:
-    """Say so if a replay was asked for.
-
-    Raises:
-        UsageError: `on` or `only`.
-    """
-    if asked in ("on", "only"):
-        raise UsageError("this version has no replay yet", "Leave --replay out, or say --replay off.")
+def add_replay_options(parser: argparse.ArgumentParser) -> None:
+    """Declare whether and where the recorded inputs are fed through the kernels."""
+    add = parser.add_argument
+    add(
+        "--replay",
+        choices=["on", "only", "off"],
+        default="on",
+        help="feed recorded inputs through the bundled kernels and compare: too, only, or not at all [on]",
+    )
+    add("--device", choices=["cpu", "cuda"], default="cpu", help="where those kernels run [cpu]")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from speckv_debug.cli.output import add_output_options, claim, default_output, typed
-from speckv_debug.cli.replaying import REPLAYS, refuse_replay
+from speckv_debug.cli.replaying import add_replay_options
 from speckv_debug.model.text import printable
 
 if TYPE_CHECKING:
@@ -29,11 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     parser.add_argument("recording", type=Path, metavar="RECORDING", help="the recording")
     add_output_options(parser, default="the recording's name with .html; - is standard output")
-    parser.add_argument(
-        "--replay",
-        choices=REPLAYS,
-        help="recompute with the bundled kernels; not in this version [off]",
-    )
+    add_replay_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,10 +37,9 @@ def run(args: argparse.Namespace) -> int:
     from speckv_debug.checks.run import check
     from speckv_debug.cli.opening import open_recording
 
-    refuse_replay(args.replay)
     out = None if str(args.output) == "-" else _claimed(args)
     recording = open_recording(args.recording)
-    result = check(recording, on_error=_say_broken_rule)
+    result = check(recording, replay=args.replay, device=args.device, on_error=_say_broken_rule)
     if out is None:
         _render(recording, result, sys.stdout)
     else:

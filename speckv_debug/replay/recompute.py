@@ -8,10 +8,13 @@ results is bounded. Rows are local to a request here, `[0, w)`, where the kernel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from speckv_debug.errors import UsageError
 from speckv_debug.replay.ragged import Int64s, Mask
 
 CHUNK = 65_536
@@ -32,6 +35,34 @@ class Walks(NamedTuple):
     lens: Int64s
 
 
+def require_device(device: str) -> None:
+    """Make sure that kernels can run on a GPU if that is asked for; torch is not imported for `cpu`.
+
+    Raises:
+        UsageError: There is none that torch and Triton can use.
+    """
+    if device == "cpu":
+        return
+    if (why := Kernels(device).missing or _unusable(device)) is not None:
+        raise UsageError(
+            f"the kernels can't run on --device {device}: {why}",
+            "Say --device cpu, or --replay off to judge by the laws alone.",
+        )
+
+
+def _unusable(device: str) -> str | None:
+    """Why a device can't be used, None if it can."""
+    import torch
+
+    if find_spec("triton") is None:
+        return "triton is not installed"
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # AssertionError: a torch that was built without CUDA
+        return str(error).partition("\n")[0]
+    return None
+
+
 class Kernels:
     """The kernels on one device.
 
@@ -41,6 +72,15 @@ class Kernels:
 
     def __init__(self, device: str = "cpu") -> None:
         self.device = device
+
+    @cached_property
+    def missing(self) -> str | None:
+        """Why no kernel can be called, None if they can."""
+        try:
+            import torch  # noqa: F401
+        except (ImportError, OSError) as error:  # OSError: one of its shared libraries can't be loaded
+            return f"torch can't be imported: {error}"
+        return None
 
     def walk_tree(
         self, tokens: Int64s, next_token: Int64s, next_sibling: Int64s, chosen: Int64s, width: int

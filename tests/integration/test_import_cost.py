@@ -35,10 +35,17 @@ def test_help_loads_nothing_heavy(argv: list[str]) -> None:
     assert not loaded & (VIEWERS | {"pyarrow", "numpy", "numba"})
 
 
-def test_check_of_a_clean_recording_loads_no_torch_and_no_viewer(tmp_path: Path) -> None:
+def test_check_without_replay_loads_no_torch_and_no_viewer(tmp_path: Path) -> None:
     recording = tmp_path / "x.speckv"
     assert modules_after("import", str(CASE), "-o", str(recording))[0] == 0
     code, loaded = modules_after("check", str(recording), "--replay", "off")
+    assert code == 0
+    assert not loaded & VIEWERS
+
+
+@pytest.mark.parametrize("argv", [["rules"], ["explain", "ACC-SHIFT"]])
+def test_rules_are_listed_without_torch(argv: list[str]) -> None:
+    code, loaded = modules_after(*argv)
     assert code == 0
     assert not loaded & VIEWERS
 

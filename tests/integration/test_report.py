@@ -12,7 +12,7 @@ from tests.reported import DUE, MOVE, accept, broken_run, lengths, recording
 
 
 def report(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "speckv_debug", "report", *words]
+    command = [sys.executable, "-m", "speckv_debug", "report", "--replay", "off", *words]
     return subprocess.run(command, cwd=cwd, text=True, capture_output=True, check=False)
 
 

@@ -49,7 +49,7 @@ def browser() -> Iterator[Browser]:
 
 
 def report(run: Path, *options: str) -> None:
-    command = [sys.executable, "-m", "speckv_debug", "report", run.name, *options]
+    command = [sys.executable, "-m", "speckv_debug", "report", run.name, "--replay", "off", *options]
     ran = subprocess.run(command, cwd=run.parent, text=True, capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr
 

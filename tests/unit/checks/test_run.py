@@ -12,7 +12,8 @@ import pytest
 from speckv_debug.checks import RULES
 from speckv_debug.checks.folding import FINDINGS_A_RULE, with_causes
 from speckv_debug.checks.rule import ERROR, NOTE, Details, Judgement, rule
-from speckv_debug.checks.run import check, named, select
+from speckv_debug.checks.run import check
+from speckv_debug.checks.selection import named, select
 from speckv_debug.errors import UsageError
 from speckv_debug.model.finding import CheckResult, Finding, Severity
 from speckv_debug.model.process import Pool, Process
@@ -31,11 +32,15 @@ SWAPPED = MOVE | {"src": [100, 101, 102], "tgt": [100, 101, 103]}
 def toy() -> Iterator[Callable[..., None]]:
     """`toy(check, **options)` registers a rule TOY for the test."""
 
-    def register(function: Callable[[VerifyBatch], Judgement], **options: Any) -> None:
-        rule("TOY", **({"severity": ERROR, "needs": ("accept",), "scope": "verifies"} | options))(function)
+    names = list[str]()
+
+    def register(function: Callable[[VerifyBatch], Judgement], id: str = "TOY", **options: Any) -> None:
+        rule(id, **({"severity": ERROR, "needs": ("accept",), "scope": "verifies"} | options))(function)
+        names.append(id)
 
     yield register
-    RULES.pop("TOY", None)
+    for name in names:
+        RULES.pop(name, None)
 
 
 def unknown(result: CheckResult, rule: str) -> dict[str, int]:
@@ -219,7 +224,7 @@ def test_rules_are_chosen_by_name_in_any_case() -> None:
 def test_rules_stand_in_the_order_of_the_catalogue() -> None:
     families = list(dict.fromkeys(rule.partition("-")[0] for rule in RULES))
     assert families == [
-        family for family in ("ACC", "LOC", "MOV", "LEN", "OWN", "ST", "TRC") if family in families
+        family for family in ("ACC", "LOC", "MOV", "LEN", "OWN", "ST", "TRC", "RPL") if family in families
     ]
 
 
