@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from speckv_debug.checks.rule import Details
+from speckv_debug.kernels.reserve import tail_start
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ledger_facts import Broken
@@ -148,9 +149,7 @@ def _last_seen(ledger: Ledger, place: Place, page: int) -> tuple[Cell, ...]:
 def _due(broken: Broken, start: int | None, size: int) -> str:
     if broken.way in ("unaligned", "short") and start is not None and broken.positions is not None:
         length = start if broken.way == "unaligned" else broken.positions[1] + 1
-        return (
-            f"the free of the tail starts at {-(-length // size) * size}, the page boundary behind {length}"
-        )
+        return f"the free of the tail starts at {tail_start(length, size)}, the page boundary behind {length}"
     if broken.way == "tail":
         return "the free of a tail names no position before its page boundary"
     return "no freed page holds a live position"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from speckv_debug.kernels.reserve import grown_length, grown_length_unaligned
 from speckv_debug.replay.engine_version import PAGE_ALIGNED_RESERVE, RESERVE_AHEAD, sglang_version
 from speckv_debug.replay.lengths import ENDINGS, Lengths, Picked
 from speckv_debug.replay.lives import NEVER
@@ -105,16 +107,18 @@ class Reserves(Picked):
     @cached_property
     def plain(self) -> Int64s:
         """`max(K, C + reserve)`, for events that are `known`."""
-        plain: Int64s = np.maximum(self.ints("allocated"), self.ints("committed") + self.ints("reserve"))
-        return plain
+        return np.asarray(grown_length_unaligned(*self._growth), dtype=np.int64)
 
     @cached_property
     def rounded(self) -> Int64s:
         """`max(K, ceil(C + reserve))` with the allocator's page (SGLang `page_aligned_decode_alloc_lens`)."""
-        size = np.where(self.page_size == NULL, 1, self.page_size)
-        wanted = self.ints("committed") + self.ints("reserve")
-        rounded: Int64s = np.maximum(self.ints("allocated"), -(-wanted // size) * size)
-        return rounded
+        size: Any = np.where(self.page_size == NULL, 1, self.page_size)
+        return np.asarray(grown_length(*self._growth, size), dtype=np.int64)
+
+    @property
+    def _growth(self) -> tuple[Any, Any, Any]:
+        """K, C and the reserve, as columns."""
+        return self.ints("allocated"), self.ints("committed"), self.ints("reserve")
 
     @cached_property
     def as_due(self) -> Mask:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from speckv_debug.kernels.reserve import pages_between
 from speckv_debug.replay import ledger_cache, ledger_lengths, ledger_pages, ledger_rows, ledger_uses
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ledger_book import FREE, UNKNOWN
@@ -100,7 +101,7 @@ class Ledger:
             self.main.forget(FREE)
             space = self.namespaces.all[self.namespaces.main]
             # The dummy page is never granted.
-            self.main.state[: -(-space.reserved // space.page_size)] = UNKNOWN
+            self.main.state[: pages_between(0, space.reserved, space.page_size)] = UNKNOWN
 
     def _run(self, until_seq: int | None) -> None:
         handlers = [HANDLERS[name] for name in TABLES]

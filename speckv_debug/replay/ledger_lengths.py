@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from speckv_debug.kernels.reserve import page_floor, pages_between, tail_start
 from speckv_debug.replay.engine_version import aligns_tail_by_server_page
 from speckv_debug.replay.ledger_book import FREE, UNKNOWN
 from speckv_debug.replay.ledger_facts import FAIL, PASS, UNSEEN, Broken, End
@@ -49,7 +50,7 @@ def release(ledger: Ledger, index: int) -> None:
     start, allocated = rows.ints("free_start")[index], rows.ints("allocated")[index]
     size = _page_size(ledger, index)
     _judge_boundary(ledger, index, tenure, start, keep if rows.texts("kind")[index] == TRIM else NULL)
-    due = -(-keep // size) * size if size and keep != NULL else -1
+    due = tail_start(keep, size) if size and keep != NULL else -1
     tenure.tail = start if start != NULL else due
     if rows.texts("kind")[index] == TRIM:
         tenure.trim_to = keep if keep != NULL else -1
@@ -76,7 +77,7 @@ def _all_free(ledger: Ledger, index: int) -> None:
     available, total = stats.ints("available")[index], stats.ints("total")[index]
     space = ledger.namespaces.all[ledger.namespaces.main]
     if available == total and total != NULL and total > 0 and space.paged:
-        state = ledger.main.state[-(-space.reserved // space.page_size) :]
+        state = ledger.main.state[pages_between(0, space.reserved, space.page_size) :]
         state[state == UNKNOWN] = FREE
 
 
@@ -131,7 +132,7 @@ def _judge_boundary(ledger: Ledger, index: int, tenure: Tenure, start: int, keep
     if allocated != NULL and start >= allocated:
         return
     if start % size and not aligns_tail_by_server_page(ledger.info):
-        ledger.heads.add(ledger, index, tenure, start // size * size, start)
+        ledger.heads.add(ledger, index, tenure, page_floor(start, size), start)
     elif keep != NULL and start < keep:
         _fail(ledger, index, tenure, "short", start, keep)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from speckv_debug.kernels.reserve import page_ceil
 from speckv_debug.model.verify import VerifyStep
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import box, label, line, picture
@@ -40,7 +41,7 @@ def _page_ends(step: VerifyStep, start: int, scale: float) -> Iterator[Html]:
     """The end of the page that holds the last committed position, where pages have more than one slot."""
     if step.bounds is None or step.page_size is None or step.page_size <= 1:
         return
-    boundary = -(-step.bounds.committed // step.page_size) * step.page_size
+    boundary = page_ceil(step.bounds.committed, step.page_size)
     if start < boundary <= step.bounds.allocated:
         x = EDGE + (boundary - start) * scale
         yield line(x, TOP - 6, x, TOP + TALL, "page")

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,9 +51,26 @@ def test_reserve_is_two_rounds_as_the_engine_computes_it(
     )
 
 
+def test_a_tree_without_draft_kv_takes_no_pages_of_its_own() -> None:
+    ngram = {"topk": 4, "num_steps": 4, "num_draft_tokens": 8, "page_size": 64}
+    assert reserve.decode_reserve(**ngram, draft_kv=False) == 32
+
+
 def test_the_smallest_example_keeps_its_reserve_and_frees_whole_pages() -> None:
     assert reserve.grown_length(4352, 4099, 16, 128) == 4352
     assert reserve.tail_start(4099, 128) == 4224
+
+
+@given(st.lists(st.tuples(lengths, lengths, st.integers(1, 300), page_sizes), min_size=1, max_size=9))
+def test_arrays_grow_element_by_element(rows: list[tuple[int, int, int, int]]) -> None:
+    columns: list[Any] = [np.array(column, np.int64) for column in zip(*rows, strict=True)]
+    k, c, room, size = columns
+    aligned = [reserve.grown_length(*row) for row in rows]
+    plain = [reserve.grown_length_unaligned(*row[:3]) for row in rows]
+    tails = [reserve.tail_start(row[1], row[3]) for row in rows]
+    np.testing.assert_array_equal(reserve.grown_length(k, c, room, size), aligned)
+    np.testing.assert_array_equal(reserve.grown_length_unaligned(k, c, room), plain)
+    np.testing.assert_array_equal(reserve.tail_start(c, size), tails)
 
 
 @given(lengths, lengths, st.integers(1, 300), page_sizes)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
+from speckv_debug.kernels.reserve import page_ceil, page_floor
 from speckv_debug.model.verify import VerifyStep
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.widgets.step_panel import StepPanel
@@ -63,13 +64,13 @@ class Room:
     def page_end(self) -> int | None:
         """Exclusive end of the page that holds the last committed position; None for pages of one slot."""
         size = self.page_size
-        return None if size is None or size == 1 else -(-self.after // size) * size
+        return None if size is None or size == 1 else page_ceil(self.after, size)
 
     @property
     def start(self) -> int:
         """Where the drawing starts: the page of the last old position; without pages, a little before it."""
         size = self.page_size or 1
-        page = max(self.before - 1, 0) // size * size
+        page = page_floor(max(self.before - 1, 0), size)
         return page if size > 1 else max(0, self.before - max(8, self.drafted - self.before))
 
     @property
