@@ -15,8 +15,8 @@ def move_slots(buffers: SlotBuffers, targets: Tensor, sources: Tensor) -> None:
     a target the last one wins. So the result is defined for any list: chains, swaps, and one source for several targets.
 
     On the GPU one launch plans and one copies (two plan beyond 1024 pairs; one copies for each layout that occurs among
-    the components); nothing is synchronised, and a CUDA graph may hold the call. A pair that names a slot
-    outside the pool moves nothing there; on the CPU it raises IndexError.
+    the components, and starts while the plan is made where the GPU can). Nothing is synchronised, and a CUDA graph may
+    hold the call. A pair that names a slot outside the pool moves nothing there; on the CPU it raises IndexError.
 
     SGLang 0.5.12 to 0.5.23 `move_kv_cache` of `MHATokenToKVPool` (also HND, native), `MLATokenToKVPool` and
     `DSATokenToKVPool` (0.5.23 `index_key_cache.move`): equal where targets differ and, for the tiled mover,

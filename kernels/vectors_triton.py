@@ -38,6 +38,19 @@ def _multiprocessors(device: torch.device) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
+def early_start(wanted: bool) -> dict[str, Any]:
+    """Options of a launch that begins while the kernel before it still runs, and waits for that one with `gdc_wait`."""
+    return {"launch_pdl": True} if wanted else {}
+
+
+@functools.cache
+def starts_early(device: torch.device) -> bool:
+    """Whether a GPU can launch so: NVIDIA's from Hopper on."""
+    if device.type != "cuda" or torch.version.hip is not None:
+        return False
+    return torch.cuda.get_device_capability(device) >= (9, 0)
+
+
 @triton.jit
 def slot_offset(slot, PAGE: tl.constexpr, PAGE_STRIDE: tl.constexpr, SLOT_STRIDE: tl.constexpr):
     """Elements from the first byte of a component to that of a slot, int64."""

@@ -132,6 +132,7 @@ def check_move(toss: Random, device: str, slots: int = 48, most: int = 30) -> No
         slice_bytes=toss.choice([16, 256]),
         chunk=toss.choice([16, 128]),
         alone=toss.choice([0, 1024]),
+        overlap=toss.choice([False, True]),
     )
     for _ in range(2):
         targets, sources = pair_list(toss, slots, most)

@@ -57,7 +57,8 @@ def main() -> None:
     """All kernels, those over slots in each layout."""
     for shape, columns in ((FLAT, 512), (BY_HEAD, 512), (LATENT, 64)):
         tiles = {"ROWS": 8192 // columns, "COLUMNS": columns, "CHUNK": 128, "SLICE": 64, "RELEASE": True}
-        build(move_triton._copy, "*i32 *i32 *i64 *u8 i32 i32 i32", **layouts(shape), **tiles)
+        copied = "*i32 *i32 *i64 *i64 *i64 *u8 i32 i32 i32 i32"
+        build(move_triton._copy, copied, **layouts(shape), **tiles, OVERLAP=True)
         build(
             fingerprint_triton._fingerprint,
             "*i64 *i64 *i64 *i64 i32 i32 i32",
@@ -66,9 +67,9 @@ def main() -> None:
             COLUMNS=columns,
         )
     pairs = "*i32 *i32 *i64 *i64 i32 i32"
-    build(move_plan_triton._plan_alone, pairs, CHUNK=128, BLOCK=1024)
-    build(move_plan_triton._claim, pairs, BLOCK=1024)
-    build(move_plan_triton._route, pairs, CHUNK=128, BLOCK=1024)
+    build(move_plan_triton._plan_alone, pairs, CHUNK=128, BLOCK=1024, OVERLAP=True)
+    build(move_plan_triton._claim, pairs, BLOCK=1024, OVERLAP=True)
+    build(move_plan_triton._route, pairs, CHUNK=128, BLOCK=1024, OVERLAP=True)
     build(locate_triton._row_slots, "*i32 i32 *i64 *i64 *i64 i32 i32", BLOCK=256)
     spans = "*i32 i32 *i64 *i64 *i64 *i64 i32 i32"
     for front in (False, True):

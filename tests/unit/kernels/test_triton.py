@@ -1,7 +1,4 @@
-"""Each Triton kernel gives what its torch reference gives, bit for bit: interpreted here, on the device where one is.
-
-The checks draw their cases themselves; `python benchmarks/kernel_check.py` runs them without pytest.
-"""
+"""Each Triton kernel, interpreted, gives what its torch reference gives, bit for bit; compiled: `tests/gpu`."""
 
 import os
 import subprocess
@@ -43,18 +40,7 @@ def test_kernels_compile_for_the_device_that_they_are_meant_for(tmp_path: Path) 
     for name, loads, stores in built:
         if name in ("_copy", "_fingerprint", "_compact"):
             assert int(loads) > 0
-        if name in ("_copy", "_compact"):
+        if name == "_compact":
             assert loads == stores
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("seed", range(40))
-def test_compiled_kernel_agrees_with_torch(name: str, seed: int) -> None:
-    ALL[name](Random(seed), "cuda")
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("seed", range(20))
-def test_long_lists_are_moved_from_a_snapshot(seed: int) -> None:
-    check_move(Random(seed), "cuda", slots=20_000, most=6_000)
+        if name == "_copy":  # the first tile is read where the others are not
+            assert int(loads) == int(stores) * 4 // 3
