@@ -1,6 +1,6 @@
 """The accept kernels on the device: beside their torch reference, beside SGLang's compiled ones, the law, and speed.
 
-    python benchmarks/kernel_accept.py [--seeds 200] [--cpu]
+    python benchmarks/kernel_accept.py [--seeds 25] [--cpu]
 
 Needs no pytest; SGLang 0.5.15 and sgl_kernel are compared where they can be imported. With `--cpu` only the speed of
 the torch reference on the CPU is taken.
@@ -91,7 +91,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--seeds", type=int, default=25)
     parser.add_argument("--cpu", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(min(2, torch.get_num_threads()))

@@ -80,11 +80,14 @@ def compare_target_only(seeds: Iterable[int], real: Callable[..., Any], device: 
 def compare_chain(
     seeds: Iterable[int], real: Callable[..., Any], device: str = "cuda", guard: bool = False
 ) -> int:
-    """Classic rejection sampling on chains; returns the requests compared."""
+    """Classic rejection sampling on chains; returns the requests compared.
+
+    Of two rows at least: Triton 3.6 fails to compile SGLang's kernel for one.
+    """
     compared = 0
     for seed in seeds:
         toss, size = cases.seeded(seed), Random(seed)
-        rows, vocab = size.randrange(1, 6), size.randrange(2, 13)
+        rows, vocab = size.randrange(2, 6), size.randrange(2, 13)
         chain = cases.Chain(*(t.to(device) for t in cases.chain(toss, REQUESTS, rows, vocab)))
         out, where = buffers(REQUESTS, rows, rows, device), retrieve_index(REQUESTS, rows, device)
         none = torch.full_like(where, -1)
