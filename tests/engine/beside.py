@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections import Counter
 from typing import Any
 
@@ -10,6 +11,13 @@ from torch import Tensor
 
 counts: dict[str, Counter[str]] = {}
 """By function: how much was compared, and how many elements differ."""
+SHARE = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
+"""The part of the inputs that a run takes: 1 is all."""
+
+
+def some(inputs: int) -> int:
+    """How many of so many inputs a run takes."""
+    return max(1, round(SHARE * inputs))
 
 
 def find(name: str, *modules: str) -> Any:

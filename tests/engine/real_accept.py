@@ -1,15 +1,14 @@
 """Our accept kernels beside the real SGLang functions, on random inputs, on the CPU.
 
-    python tests/engine/real_accept.py DIR
+    python tests/engine/real_accept.py DIR [SHARE]
 
-DIR is the folder that holds the package `sglang`. Prints one JSON object: for each function how many requests
+DIR is the folder that holds the package `sglang`, SHARE the part of all inputs to take (1). Prints one JSON object: for each function how many requests
 went through both, and how many came out different; "only rounding" counts those left out because our own
 result changes when it is computed in twice the precision.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 import sys
@@ -25,6 +24,7 @@ from torch import Tensor
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
 import building
+from beside import find, some
 
 from speckv_debug.kernels import accept
 from speckv_debug.kernels.accepted import Accepted
@@ -34,16 +34,6 @@ GARBAGE = -7
 REJECTION = ("kernels.ops.speculative.reject_sampling", "srt.speculative.reject_sampling")
 BUILD = "kernels.ops.speculative.dspark.dspark_verify_window"
 counts: dict[str, Counter[str]] = {}
-
-
-def find(name: str, *modules: str) -> Any:
-    """The function of that name in the first of the modules that has it, else None."""
-    for module in modules:
-        try:
-            return getattr(importlib.import_module(f"sglang.{module}"), name)
-        except (ImportError, AttributeError):
-            continue
-    return None
 
 
 def buffers(bs: int, rows: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -81,15 +71,15 @@ def greedy() -> None:
     for seed, (rows, width, alphabet) in enumerate(
         ((1, 1, 2), (4, 3, 3), (6, 6, 2), (8, 5, 4), (12, 4, 6), (10, 5, 2))
     ):
-        toss = cases.seeded(seed)
-        tree, chosen = cases.tree(toss, 350, rows, alphabet), cases.tokens(toss, 350, rows, alphabet)
+        toss, bs = cases.seeded(seed), some(350)
+        tree, chosen = cases.tree(toss, bs, rows, alphabet), cases.tokens(toss, bs, rows, alphabet)
         names = ("predicts", "accept_index", "accept_token_num")
-        out = dict(zip(names, buffers(350, rows, width), strict=True))
+        out = dict(zip(names, buffers(bs, rows, width), strict=True))
         linked = {"retrieve_next_token": tree.next_token, "retrieve_next_sibling": tree.next_sibling}
         returned = real(
             **out,
             candidates=tree.candidates,
-            retrieve_index=links(350, rows),
+            retrieve_index=links(bs, rows),
             **linked,
             target_predict=chosen,
         )
@@ -99,9 +89,9 @@ def greedy() -> None:
 def chain_batches() -> Iterator[tuple[str, cases.Chain]]:
     """Exact batches, and batches whose sums are rounded."""
     for seed, (rows, vocab) in enumerate(((1, 5), (2, 3), (3, 12), (5, 8), (5, 12))):
-        yield "exact", cases.chain(cases.seeded(seed), 250, rows, vocab)
+        yield "exact", cases.chain(cases.seeded(seed), some(250), rows, vocab)
     for seed, (rows, vocab, sharpness) in enumerate(((4, 50, 1.0), (6, 300, 3.0), (5, 5000, 4.0))):
-        yield "rounded", cases.rounded_chain(cases.seeded(seed), 80, rows, vocab, sharpness)
+        yield "rounded", cases.rounded_chain(cases.seeded(seed), some(80), rows, vocab, sharpness)
 
 
 class SmallTiles:
@@ -165,12 +155,12 @@ def unguarded() -> None:
     classic = [0.0, 2.0] + [float("nan"), float("inf"), -1.0] * guard
     modes: list[tuple[dict[str, bool], list[float]]] = [({}, classic)]
     for mode, values in modes + [({"block_verification": True}, [0.0])] * guard:
-        toss = cases.seeded(3)
-        batch = cases.chain(toss, 400, 4, 8)
+        toss, bs = cases.seeded(3), some(400)
+        batch = cases.chain(toss, bs, 4, 8)
         odd = torch.tensor(values)[torch.randint(len(values), batch.draft_probs.shape, generator=toss)]
         hit = torch.rand(odd.shape, generator=toss) < 0.3
         batch = batch._replace(draft_probs=torch.where(hit, odd, batch.draft_probs))
-        out = buffers(400, 4, 4)
+        out = buffers(bs, 4, 4)
         with small_tiles(real):
             _run_chain(real, batch, out, mode)
         name = f"chain_speculative_sampling, {'block' if mode else 'classic'}, q out of range"
@@ -181,7 +171,7 @@ def simulated() -> None:
     """`generate_simulated_accept_index`, and the fused kernel of 0.5.23."""
     real = find("generate_simulated_accept_index", "srt.speculative.spec_utils")
     fused = find("simulated_accept", "kernels.ops.speculative.simulated_accept")
-    for seed in range(60):
+    for seed in range(some(60)):
         toss = cases.seeded(seed)
         rows, width = 6, 5
         candidates, chosen = (cases.tokens(toss, 20, rows, 90) for _ in range(2))
@@ -247,14 +237,14 @@ def chain_engines() -> None:
     dflash = "kernels.ops.speculative.dflash"
     match = find("compute_dflash_correct_drafts_and_bonus", dflash, "srt.speculative.dflash_utils")
     for seed, (rows, alphabet) in enumerate(((1, 3), (2, 2), (5, 2), (8, 2), (16, 2))):
-        toss = cases.seeded(seed)
-        candidates, chosen = (cases.tokens(toss, 250, rows, alphabet) for _ in range(2))
-        prefix = torch.randint(100, (250,), generator=toss)
+        toss, bs = cases.seeded(seed), some(250)
+        candidates, chosen = (cases.tokens(toss, bs, rows, alphabet) for _ in range(2))
+        prefix = torch.randint(100, (bs,), generator=toss)
         ours = accept.match_chain(candidates, chosen)
         correct, bonus = match(candidates=candidates, target_predict=chosen)
         tally("compute_dflash_correct_drafts_and_bonus", (ours.lens - 1 != correct) | (ours.bonus != bonus))
         accepted = accept.accept_from_lens(candidates, ours.bonus, ours.lens, rows)
-        tree = (torch.arange(1, rows + 1).expand(250, rows).clone(), torch.full((250, rows), -1))
+        tree = (torch.arange(1, rows + 1).expand(bs, rows).clone(), torch.full((bs, rows), -1))
         tree[0][:, -1] = -1
         walked = accept.verify_tree_greedy(candidates, *tree, chosen, rows)
         count("verify_tree_greedy on a chain (ours)", accepted, walked)
@@ -329,11 +319,16 @@ def _dspark(toss: torch.Generator, candidates: Tensor, chosen: Tensor, prefix: T
         tally("dspark build_out_tokens_triton", _tokens_differ(tokens, accepted, rows))
 
 
+def compare() -> None:
+    """All functions that the release has."""
+    for part in (greedy, chain, unguarded, simulated, chain_engines):
+        part()
+
+
 def main() -> None:
     """Boot, compare, print."""
     building.boot(sys.argv[1], 1, "triton")
-    for part in (greedy, chain, unguarded, simulated, chain_engines):
-        part()
+    compare()
     print(json.dumps(counts))
 
 

@@ -1,8 +1,8 @@
 """Our kernels around the KV move beside the real SGLang functions, on random inputs, on the CPU.
 
-    python tests/engine/real_move.py DIR
+    python tests/engine/real_move.py DIR [SHARE]
 
-DIR is the folder that holds the package `sglang`. Prints one JSON object: for each function that the release has how
+DIR is the folder that holds the package `sglang`, SHARE the part of all inputs to take (1). Prints one JSON object: for each function that the release has how
 many requests (or moved pairs) went through both, and how many came out different.
 """
 
@@ -23,7 +23,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
 import building
 import real_pools
-from beside import counts, find, tally
+from beside import counts, find, some, tally
 
 from speckv_debug.kernels import compact, locate, reserve, state
 from tests.interpreted import interpret_faster
@@ -43,7 +43,7 @@ def batches(requests: int = 2000, most: int = 40) -> list[Batch]:
     """Batches of verifies, none of them empty, of so many requests together at least."""
     found: list[Batch] = []
     seed = 0
-    while sum(len(batch.rows) for batch in found) < requests:
+    while sum(len(batch.rows) for batch in found) < some(requests):
         batch = batch_of(Random(seed), most)
         found += [batch] * (len(batch.rows) > 0)
         seed += 1
@@ -198,7 +198,7 @@ def reserved() -> None:
     """Page-aligned growth, where the release has a function for it."""
     real = find("page_aligned_decode_alloc_lens", "srt.mem_cache.allocation_sizing")
     toss = Random(3)
-    for _ in range(60 if real else 0):
+    for _ in range(some(60) if real else 0):
         page, room = toss.choice([1, 4, 16, 64, 128]), toss.randrange(1, 300)
         held = [(toss.randrange(5000), toss.randrange(5000)) for _ in range(50)]
         kvs = [SimpleNamespace(kv_allocated_len=k, kv_committed_len=c) for k, c in held]
@@ -208,12 +208,17 @@ def reserved() -> None:
         assert now == [k for k, _ in held] and needed == sum(due) - sum(now)
 
 
+def compare() -> None:
+    """All functions that the release has."""
+    for part in (extended, filled, accepted, compacted, cleared, kept, reserved, real_pools.moved):
+        part()
+
+
 def main() -> None:
     """Boot, compare, print."""
     building.boot(sys.argv[1], 1, "triton")
     interpret_faster()
-    for part in (extended, filled, accepted, compacted, cleared, kept, reserved, real_pools.moved):
-        part()
+    compare()
     print(json.dumps(counts))
 
 

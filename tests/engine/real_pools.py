@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import torch
-from beside import find, tally
+from beside import find, some, tally
 from torch import Tensor
 
 from speckv_debug.kernels.move import move_slots
@@ -26,7 +26,7 @@ def moved() -> None:
     """Each pool moves the same lists as we do, from equal bytes to equal bytes."""
     for name, buffers, views, real in _pools():
         toss = Random(name)
-        for turn in range(50):
+        for turn in range(some(50)):
             for buffer in buffers:
                 buffer.view(torch.uint8).copy_(slot_cases.filled(toss, *buffer.view(torch.uint8).shape))
             own = [buffer.clone() for buffer in buffers]
