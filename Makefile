@@ -4,7 +4,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check -q
 
-.PHONY: demo test test-full check-format setup setup-test browser clean
+# What the tests drive: some releases always, the whole range for test-full (some 300 MB to fetch).
+RELEASES     := 0.5.15 0.5.21 0.5.23
+ALL_RELEASES := $(foreach patch,12 13 14 15 16 17 18 19 20 21 22 23,0.5.$(patch))
+
+.PHONY: demo test test-full check-format setup setup-test setup-releases browser clean
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -13,11 +17,14 @@ $(VENV)/run.stamp: pyproject.toml constraints.txt
 
 $(VENV)/test.stamp: $(VENV)/run.stamp tests/engine/requirements.txt tests/engine/fetch_sglang.sh
 	$(PIP) install -c constraints.txt -e '.[dev,triton]' -r tests/engine/requirements.txt
-	PIP="$(PIP)" bash tests/engine/fetch_sglang.sh $(VENV)
+	$(PIP) install --no-deps xgrammar==0.2.7
+	PIP="$(PIP)" bash tests/engine/fetch_sglang.sh $(VENV) $(RELEASES)
 	@touch $@
 
 setup: $(VENV)/run.stamp
 setup-test: $(VENV)/test.stamp
+setup-releases: setup-test
+	PIP="$(PIP)" bash tests/engine/fetch_sglang.sh $(VENV) $(ALL_RELEASES)
 
 demo: setup
 	$(BIN)/speckv-debug demo -f --fault move-direction-swapped -o demo.speckv
@@ -31,7 +38,7 @@ test: setup-test browser
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
-test-full: setup-test browser
+test-full: setup-releases browser
 	$(BIN)/python -m pytest -m "not gpu"
 
 clean:

@@ -64,7 +64,11 @@ class CollectorModule(Protocol):
 
 
 def handshake(
-    engine: str, version: str | None, rank: Mapping[str, int | None], capabilities: Capabilities
+    engine: str,
+    version: str | None,
+    rank: Mapping[str, int | None],
+    capabilities: Capabilities,
+    tier: str | None = None,
 ) -> dict[str, Any]:
     """The content of process.json with which an engine process reports to the recording.
 
@@ -73,11 +77,12 @@ def handshake(
         version: The engine's release.
         rank: `tp`, `pp` and `dp` ranks, None where unknown.
         capabilities: What is recorded.
+        tier: How much of this release is promised, if the collector knows releases apart.
     """
     return {
         "engine": engine,
         "engine_version": version,
-        "adapter": engine,
+        "adapter": f"{engine} ({tier})" if tier else engine,
         "pid": os.getpid(),
         "host": socket.gethostname(),
         "rank": dict(rank),

@@ -29,13 +29,14 @@ class Target:
 
     An `optional` function is missing by design in some releases: then nothing is said of it. `parameters`
     are the function's leading ones, without `self`: they name arguments where somebody wrapped the function
-    before and hides its signature.
+    before and hides its signature. `bound_as` is the parameter that is `self` where the candidate is a method.
     """
 
     name: str
     candidates: tuple[str, ...]
     parameters: tuple[str, ...] = ()
     optional: bool = False
+    bound_as: str = "self"
 
 
 Hook = Callable[[Call], Steps]
@@ -91,7 +92,8 @@ class Patches:
         """Wrap the first candidate whose module is loaded; whether there was one."""
         for candidate in target.candidates:
             owner, attribute = _find(candidate)
-            if owner is not None and self._wrap(target.name, owner, attribute, hook, target.parameters):
+            parameters = _leading(target, owner)
+            if owner is not None and self._wrap(target.name, owner, attribute, hook, parameters):
                 self.resolved[target.name] = candidate
                 return True
         if not target.optional:
@@ -104,7 +106,7 @@ class Patches:
         for owner in methods.cls.__mro__[:-1]:
             for method in methods.names:
                 if method in vars(owner) and not _is_wrapped(vars(owner)[method]):
-                    self._wrap(methods.name, owner, method, methods.hook, methods.parameters)
+                    self._wrap(methods.name, owner, method, methods.hook, ("self", *methods.parameters))
                 if _is_wrapped(vars(owner).get(method)):
                     found.append(f"{owner.__module__}:{owner.__qualname__}.{method}")
         if found or not (methods.optional or methods.name in self.resolved):
@@ -119,12 +121,11 @@ class Patches:
                 patch.put(patch.original, patch.wrapper)
         self._installed.clear()
 
-    def _wrap(self, name: str, owner: Any, attribute: str, hook: Hook, parameters: tuple[str, ...]) -> bool:
+    def _wrap(self, name: str, owner: Any, attribute: str, hook: Hook, leading: tuple[str, ...]) -> bool:
         raw = vars(owner)[attribute]
         function = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
         if not _can_be_wrapped(function, owner):
             return False
-        leading = ("self", *parameters) if isinstance(owner, type) else parameters
         wrapper: Any = self._wrapper(name, function, hook, _places(function, leading))
         if isinstance(raw, (staticmethod, classmethod)):
             wrapper = type(raw)(wrapper)
@@ -202,6 +203,13 @@ def _can_be_wrapped(function: Any, owner: Any) -> bool:
         return function not in _wrappers
     plain = callable(function) and not isinstance(function, type) and not hasattr(function, "__getitem__")
     return plain and not isinstance(owner, type)
+
+
+def _leading(target: Target, owner: Any) -> tuple[str, ...]:
+    """The parameters that come first: of a method `self` by the name that the hook knows it by."""
+    if not isinstance(owner, type):
+        return target.parameters
+    return (target.bound_as, *(name for name in target.parameters if name != target.bound_as))
 
 
 def _places(function: Any, leading: tuple[str, ...]) -> dict[str, int]:

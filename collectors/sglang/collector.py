@@ -23,6 +23,7 @@ from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
 from speckv_debug.collectors.sglang.moves import MoveHooks
 from speckv_debug.collectors.sglang.pages import PageHooks
 from speckv_debug.collectors.sglang.release import ReleaseHooks
+from speckv_debug.collectors.sglang.releases import tier
 from speckv_debug.collectors.sglang.requests import Rows
 from speckv_debug.collectors.sglang.scene import HookGroup, Scene
 from speckv_debug.collectors.sglang.table import TableHooks
@@ -172,5 +173,6 @@ def _groups(scene: Scene) -> Iterator[HookGroup]:
 def _recorder(out: Path, rank: Mapping[str, int | None]) -> Sink:
     from speckv_debug.recording.recorder import Limits, Recorder
 
-    reported = handshake(ENGINE, describe.release(), rank, Capabilities())
+    release = describe.release()
+    reported = handshake(ENGINE, release, rank, Capabilities(), tier(release))
     return Recorder(out, reported, limits=Limits.from_env())

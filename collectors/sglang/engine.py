@@ -101,12 +101,12 @@ class Engine:
 def path_slots(tree: Any, node: Any) -> Any:
     """Slots of the path from the tree's root to a node, as a device tensor; None if there are none.
 
-    0.5.17 and later name nodes by number and give the path, unless a part of it lies in host memory only;
-    before, a node has `value` and `parent`.
+    0.5.17 and later name nodes by number and give the path (0.5.22 and later in one call), unless a part of it
+    lies in host memory only; before, a node has `value` and `parent`.
     """
-    if hasattr(tree, "path_device_indices"):
+    if hasattr(tree, "path_device_indices") or hasattr(tree, "tree_core"):
         try:
-            slots = tree.path_device_indices(node)
+            slots = _path_by_number(tree, node)
         except AssertionError:
             return None
         return slots if slots.numel() else None
@@ -120,6 +120,12 @@ def path_slots(tree: Any, node: Any) -> Any:
     import torch
 
     return torch.cat(values[::-1])
+
+
+def _path_by_number(tree: Any, node: Any) -> Any:
+    if hasattr(tree, "path_device_indices"):
+        return tree.path_device_indices(node)
+    return tree.tree_core.collect_full_device_indices(node, tree.root_node_handle())
 
 
 def node_number(node: Any) -> int | None:

@@ -16,6 +16,8 @@ RESULTS = f"{SRT}.managers.scheduler_components.batch_result_processor:Scheduler
 ALLOCATION = f"{SRT}.mem_cache.allocation"
 COMMON = f"{SRT}.mem_cache.common"
 SPECULATIVE = f"{SRT}.speculative"
+EAGLE_WORKER_V2 = f"{SPECULATIVE}.eagle_worker_v2:EAGLEWorkerV2"
+VERIFY_INPUT_V2 = f"{SPECULATIVE}.eagle_info_v2:EagleVerifyInputV2Mixin"
 KERNELS = "sglang.kernels.ops.speculative"
 
 # the scheduler's loop
@@ -23,7 +25,13 @@ SCHEDULER_INIT = f"{SCHEDULER}:Scheduler.__init__"
 NEXT_BATCH = Target("next_batch", (f"{SCHEDULER}:Scheduler.get_next_batch_to_run",))
 RUN_BATCH = Target("run_batch", (f"{SCHEDULER}:Scheduler.run_batch",), parameters=("batch",))
 PROCESS_RESULT = Target("process_result", (f"{SCHEDULER}:Scheduler.process_batch_result",))
-ON_IDLE = Target("on_idle", (f"{SCHEDULER}:Scheduler.on_idle",))
+ON_IDLE = Target(
+    "on_idle",
+    (
+        f"{SCHEDULER}:Scheduler.on_idle",
+        f"{SRT}.managers.scheduler_runtime_checker_mixin:SchedulerRuntimeCheckerMixin.on_idle",
+    ),
+)
 EVENT_LOOP = Target(
     "event_loop",
     (f"{SCHEDULER}:Scheduler.run_event_loop",),
@@ -46,7 +54,7 @@ VERIFY = Target(
     "verify",
     (
         f"{SPECULATIVE}.eagle_worker_common:run_eagle_verify",
-        f"{SPECULATIVE}.eagle_worker_v2:EAGLEWorkerV2.verify",
+        f"{EAGLE_WORKER_V2}.verify",
     ),
 )
 VERIFY_MULTI_LAYER = Target(
@@ -57,8 +65,9 @@ VERIFY_MULTI_LAYER = Target(
 VERIFY_NGRAM = Target("verify_ngram", (f"{SPECULATIVE}.ngram_worker:NGRAMWorker.forward_batch_generation",))
 PREPARE_VERIFY = Target(
     "prepare_verify",
-    (f"{SPECULATIVE}.eagle_utils:eagle_prepare_for_verify",),
+    (f"{SPECULATIVE}.eagle_utils:eagle_prepare_for_verify", f"{VERIFY_INPUT_V2}.prepare_for_v2_verify"),
     parameters=("verify_input", "req_to_token_pool", "batch"),
+    bound_as="verify_input",
 )
 PREPARE_VERIFY_NGRAM = Target(
     "prepare_verify_ngram",
@@ -67,8 +76,9 @@ PREPARE_VERIFY_NGRAM = Target(
 )
 SAMPLE = Target(
     "sample",
-    (f"{SPECULATIVE}.eagle_utils:eagle_sample",),
+    (f"{SPECULATIVE}.eagle_utils:eagle_sample", f"{VERIFY_INPUT_V2}.sample"),
     parameters=("verify_input", "batch", "logits_output"),
+    bound_as="verify_input",
 )
 GREEDY = Target(
     "greedy",
@@ -105,7 +115,14 @@ TARGET_ONLY = Target(
 SIMULATED = Target("simulated", (f"{SPECULATIVE}.spec_utils:generate_simulated_accept_index",), optional=True)
 
 # move and compaction
-MOVE_ACCEPTED = Target("move_accepted", (f"{SPECULATIVE}.spec_utils:move_accept_tokens_to_target_kvcache",))
+MOVE_ACCEPTED = Target(
+    "move_accepted",
+    (
+        f"{SPECULATIVE}.spec_utils:move_accept_tokens_to_target_kvcache",
+        f"{EAGLE_WORKER_V2}.move_accept_tokens_to_target_kvcache",
+        f"{EAGLE_WORKER_V2}.move_accepted_tokens_to_target_kvcache",
+    ),
+)
 DRAFT_TAIL = Target(
     "draft_tail",
     (
@@ -118,7 +135,7 @@ COMPACT = Target(
     "compact",
     (
         f"{SPECULATIVE}.eagle_worker_common:_compact_accept_to_front",
-        f"{SPECULATIVE}.eagle_worker_v2:EAGLEWorkerV2._compact_accept_to_front",
+        f"{EAGLE_WORKER_V2}._compact_accept_to_front",
     ),
     parameters=("x",),
 )
@@ -136,7 +153,12 @@ ALLOC_DECODE = Target(
 )
 ALLOC_SPEC = Target("alloc_spec", (f"{ALLOCATION}:alloc_for_spec_decode",), optional=True)
 PREPARE_SPEC = Target(
-    "prepare_spec", (f"{SPECULATIVE}.eagle_utils:eagle_prepare_for_decode",), parameters=("batch",)
+    "prepare_spec",
+    (
+        f"{SPECULATIVE}.eagle_utils:eagle_prepare_for_decode",
+        f"{SPECULATIVE}.eagle_info_v2:EagleDraftInputV2Mixin.prepare_for_decode",
+    ),
+    parameters=("batch",),
 )
 RESERVE = Target(
     "reserve",
@@ -168,12 +190,19 @@ WRITE_SPEC = Target(
 )
 PREPARE_EXTEND = Target("prepare_extend", (f"{SCHEDULE_BATCH}:ScheduleBatch.prepare_for_extend",))
 PREPARE_DECODE = Target("prepare_decode", (f"{SCHEDULE_BATCH}:ScheduleBatch.prepare_for_decode",))
-RESOLVE = Target("resolve", (f"{RESULTS}._resolve_spec_v2_tokens",), parameters=("result", "batch"))
+RESOLVE = Target(
+    "resolve",
+    (
+        f"{RESULTS}._resolve_spec_v2_tokens",
+        f"{SRT}.managers.scheduler_output_processor_mixin:SchedulerOutputProcessorMixin._resolve_spec_overlap_tokens",
+    ),
+    parameters=("result", "batch"),
+)
 
 # the end of a request
 RELEASE = Target("release", (f"{COMMON}:release_kv_cache",), parameters=("req", "tree_cache"))
 RELEASE_TAIL = Target("release_tail", (f"{COMMON}:_release_overallocated_kv_indices",), optional=True)
-RETRACT = Target("retract", (f"{SCHEDULE_BATCH}:release_req",))
+RETRACT = Target("retract", (f"{SCHEDULE_BATCH}:release_req", f"{SCHEDULE_BATCH}:ScheduleBatch.release_req"))
 
 # methods, wrapped on the classes that the scheduler built
 MOVER = ("move_kv_cache",)

@@ -116,14 +116,21 @@ def _construct(arguments: dict[str, Any]) -> Any:
     known = {name for cls in ServerArgs.__mro__ for name in getattr(cls, "__annotations__", {})}
     server_args = ServerArgs(**{name: value for name, value in arguments.items() if name in known})
     port_args = PortArgs.init_new(server_args)
-    if hasattr(module, "publish"):  # 0.5.21 and later: a context of the process holds ranks and arguments
-        world_rank = module.spawn_world_rank(server_args, tp_rank=0, pp_rank=0)
-        ranks = module.SpawnRanks(world_rank=world_rank, dp_rank=None, gpu_id=0)
-        module.publish(server_args, role="scheduler", ranks=ranks)
-        return module.Scheduler(server_args, port_args)
+    _publish(module, server_args)
     given = {"server_args": server_args, "port_args": port_args, "dp_rank": None}
     names = list(inspect.signature(module.Scheduler.__init__).parameters)[1:]
-    return module.Scheduler(**{name: given.get(name, 0) if name != "dp_rank" else None for name in names})
+    return module.Scheduler(**{name: given.get(name, 0) for name in names})
+
+
+def _publish(module: Any, server_args: Any) -> None:
+    """A context of the process holds the arguments (0.5.17 and later) and the ranks (0.5.21 and later)."""
+    if not hasattr(module, "publish"):
+        return
+    placed = {}
+    if hasattr(module, "SpawnRanks"):
+        world_rank = module.spawn_world_rank(server_args, tp_rank=0, pp_rank=0)
+        placed = {"ranks": module.SpawnRanks(world_rank=world_rank, dp_rank=None, gpu_id=0)}
+    module.publish(server_args, role="scheduler", **placed)
 
 
 def _draft_model(scheduler: Any) -> Any:

@@ -22,13 +22,12 @@ class Counter:
 
     def install(self) -> None:
         """Wrap allocators and pools; SGLang must be importable."""
-        from sglang.srt.mem_cache import memory_pool
-        from sglang.srt.mem_cache.allocator import base, paged, token
+        from sglang.srt.mem_cache import allocator, memory_pool
 
         for cls in (
-            base.BaseTokenToKVPoolAllocator,
-            token.TokenToKVPoolAllocator,
-            paged.PagedTokenToKVPoolAllocator,
+            allocator.BaseTokenToKVPoolAllocator,
+            allocator.TokenToKVPoolAllocator,
+            allocator.PagedTokenToKVPoolAllocator,
         ):
             for name in ("alloc", "alloc_extend", "alloc_decode"):
                 self._wrap(cls, name, "alloc", self._on_alloc)

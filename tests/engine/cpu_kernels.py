@@ -15,6 +15,7 @@ import types
 from typing import ClassVar
 
 import torch
+import tree_kernels
 
 PARTS = ("speculative", "kvcacheio", "utils", "mamba", "flash_attn", "elementwise", "quantization")
 TRITON_FLAGS = (
@@ -29,8 +30,12 @@ TRITON_FLAGS = (
     ("sglang.srt.mem_cache.common", {"_is_cpu": False}),
 )
 OLD_TRITON_FLAGS = (  # before the kernels moved to sglang.kernels
-    ("sglang.srt.speculative.triton_ops.cache_locs", {"_is_xpu": True}),
+    ("sglang.srt.speculative.triton_ops.cache_locs", {"_is_xpu": True, "_is_musa": True}),
     ("sglang.srt.speculative.eagle_utils", {"_is_xpu": True}),
+)
+TREE_IN_UTILS = (  # 0.5.16 to 0.5.22: before the tree's kernels moved to spec_tree
+    ("sglang.srt.speculative.eagle_utils", {"_is_xpu": True}),
+    ("sglang.srt.speculative.eagle_worker_common", {"_is_cpu": False}),
 )
 FULL_MASK_FLAGS = (  # SGLang's triton attention reads the mask layout of a GPU
     ("sglang.srt.speculative.eagle_utils", {"_is_cpu": False}),
@@ -71,6 +76,9 @@ def use_triton(attention: str) -> None:
     flags = list(TRITON_FLAGS)
     if importlib.util.find_spec("sglang.srt.speculative.triton_ops") is not None:
         flags += OLD_TRITON_FLAGS
+    else:
+        flags += TREE_IN_UTILS
+    _verify_without_sgl_kernel()
     if attention == "triton":
         flags += FULL_MASK_FLAGS
     for name, values in flags:
@@ -82,6 +90,26 @@ def use_triton(attention: str) -> None:
             if hasattr(module, flag):
                 setattr(module, flag, value)
     _interpret_faster()
+
+
+def _verify_without_sgl_kernel() -> None:
+    """Where `eagle_utils` itself verifies trees, the flag that picks the kernel also picks the tree's mask."""
+    utils = importlib.import_module("sglang.srt.speculative.eagle_utils")
+    if not hasattr(utils, "verify_tree_greedy_triton") and not hasattr(
+        utils, "sgl_build_tree_kernel_efficient"
+    ):
+        utils.sgl_build_tree_kernel_efficient = tree_kernels.build_tree
+        utils._is_musa = True
+        sys.modules["sgl_kernel"].verify_tree_greedy = tree_kernels.verify_greedy
+    if not hasattr(utils, "sgl_verify_tree_greedy_cpu"):
+        return
+
+    def verify(**named: object) -> object:
+        return utils.verify_tree_greedy_triton(
+            **{name.replace("retrive", "retrieve"): value for name, value in named.items()}
+        )
+
+    utils.sgl_verify_tree_greedy_cpu = verify
 
 
 def _interpret_faster() -> None:
@@ -103,10 +131,9 @@ def _attend(q, k, v, scale, mask, cap):
     return torch.einsum("hnm,mhd->nhd", weights, v.float()).to(q.dtype)
 
 
-def decode_attention(
-    q, k_buf, v_buf, k_scale, v_scale, o, k, v, loc, logits, table, rows, lengths, scale, cap, *rest
-):
+def decode_attention(q, k_buf, v_buf, *rest):
     """One query a request, over the slots that its row of req_to_token names."""
+    o, k, v, loc, _, table, rows, lengths, scale, cap, *_ = _without_scales(rest)
     for buffer, new in ((k_buf, k), (v_buf, v)):
         if new is not None:
             buffer[loc] = new.view(-1, *buffer.shape[1:]).to(buffer.dtype)
@@ -116,31 +143,10 @@ def decode_attention(
         o[i : i + 1] = _attend(q[i : i + 1], k_buf[slots], v_buf[slots], scale, mask, cap)
 
 
-def extend_attention(
-    q,
-    k,
-    v,
-    o,
-    k_buf,
-    v_buf,
-    k_scale,
-    v_scale,
-    table,
-    rows,
-    lengths,
-    extends,
-    starts,
-    longest,
-    scale,
-    cap,
-    is_cross,
-    window,
-    encoder_lens,
-    sinks,
-    tree_mask,
-    is_causal,
-):
+def extend_attention(q, k, v, o, k_buf, v_buf, *rest):
     """Several queries a request, causal or under a tree mask (of the new tokens alone, or of all)."""
+    table, rows, lengths, extends, starts, _, scale, cap, *more = _without_scales(rest)
+    _, _, _, _, tree_mask, is_causal = (*more, *NO_TREE[len(more) :])
     taken, count = 0, lengths.shape[0]
     for i in range(count):
         length, new, start = int(lengths[i]), int(extends[i]), int(starts[i])
@@ -154,6 +160,15 @@ def extend_attention(
         elif is_causal:
             mask[:, length - new :] = torch.tril(torch.ones(new, new, dtype=torch.bool))
         o[start : start + new] = _attend(q[start : start + new], k_buf[slots], v_buf[slots], scale, mask, cap)
+
+
+NO_TREE = (False, None, None, None, None, True)
+"""is_cross, window, encoder_lens, sinks, tree_mask, is_causal of a release that passes fewer."""
+
+
+def _without_scales(rest):
+    """Scales of the K and V buffers come first from 0.5.20 on; they are 1 here."""
+    return rest if torch.is_tensor(rest[0]) else rest[2:]
 
 
 class _BranchTable:

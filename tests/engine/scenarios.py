@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+FETCHED = ("0.5.15", "0.5.21", "0.5.23")
+"""Releases that every test run has; the others are fetched for the full one."""
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -54,7 +57,22 @@ CLEAN = (
     Scenario("topk1-page16-overlap", topk=1, page=16, overlap=True, noise=0.2),
     Scenario("ngram", algorithm="NGRAM"),
     Scenario("release-0.5.15", release="0.5.15", attention="triton"),
+    Scenario("release-0.5.21", release="0.5.21", overlap=True, more=("--pool", "300")),
 )
+RELEASES = (
+    Scenario("release-0.5.13", release="0.5.13", attention="triton"),
+    Scenario("release-0.5.13-overlap", release="0.5.13", attention="triton", overlap=True),
+    Scenario("release-0.5.14", release="0.5.14", attention="triton"),
+    Scenario("release-0.5.16", release="0.5.16", attention="triton"),
+    Scenario("release-0.5.17", release="0.5.17", attention="triton"),
+    Scenario("release-0.5.17-overlap", release="0.5.17", attention="triton", overlap=True),
+    Scenario("release-0.5.18", release="0.5.18", attention="triton"),
+    Scenario("release-0.5.19", release="0.5.19"),
+    Scenario("release-0.5.19-overlap", release="0.5.19", overlap=True, more=("--pool", "300")),
+    Scenario("release-0.5.20", release="0.5.20", overlap=True, more=("--pool", "300")),
+    Scenario("release-0.5.22", release="0.5.22", overlap=True, more=("--pool", "300")),
+)
+"""The rest of the range: these take minutes. Trees need SGLang's Triton attention, interpreted, up to 0.5.18."""
 FAULTY = (
     Scenario("swapped", fault="swapped-mover-arguments"),
     Scenario("skipped", fault="skipped-move"),
@@ -74,4 +92,4 @@ BROKEN_HOOKS = Scenario(
 )
 ATTACHED = Scenario("attached", overlap=True, recorded=False)
 
-SCENARIOS = {each.name: each for each in (*CLEAN, *FAULTY, PLAIN, BROKEN_HOOKS, ATTACHED)}
+SCENARIOS = {each.name: each for each in (*CLEAN, *RELEASES, *FAULTY, PLAIN, BROKEN_HOOKS, ATTACHED)}

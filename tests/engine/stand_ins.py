@@ -31,7 +31,6 @@ INERT = [
     "pynvml",
     "smg_grpc_servicer",
     "soundfile",
-    "tilelang",
     "timm",
     "tml_renderers",
     "torch_memory_saver",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from accounts import account_of, rejected_at_the_end
 from running import Run
-from scenarios import CLEAN, PLAIN
+from scenarios import CLEAN, PLAIN, RELEASES
 
-SCENARIOS = [scenario.name for scenario in CLEAN]
+SCENARIOS = [
+    *(scenario.name for scenario in CLEAN),
+    *(pytest.param(scenario.name, marks=pytest.mark.full) for scenario in RELEASES),
+]
 pytestmark = pytest.mark.parametrize("scenario", SCENARIOS)
 
 EVERY_ALGORITHM = {

@@ -105,6 +105,20 @@ def test_the_first_candidate_that_is_loaded_is_taken(engine):
     assert "never_loaded" not in sys.modules
 
 
+def test_a_method_gives_its_object_by_the_name_of_the_functions_parameter(engine):
+    seen = []
+
+    def hook(call: Call) -> Steps:
+        seen.append((call["pool"], call["index"]))
+        yield
+
+    target = Target("hook", ("toy_engine:free", "toy_engine:Pool.free"), ("pool", "index"), bound_as="pool")
+    Patches(lambda name, error: None).install(target, hook)
+    pool = engine.Pool()
+    assert pool.free(3) == ("pool", ("base", 3))
+    assert seen == [(pool, 3)]
+
+
 def test_what_does_not_resolve_is_said(engine):
     assert patched(Watcher(), "toy_engine:kernel", "toy_engine:Pool").resolved == {"hook": None}
 
