@@ -7,27 +7,32 @@ freed twice, a live page freed, …) becomes columns of facts; the laws in `chec
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from speckv_debug.kernels.reserve import pages_between
 from speckv_debug.replay import ledger_cache, ledger_lengths, ledger_pages, ledger_rows, ledger_uses
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ledger_book import FREE, UNKNOWN
-from speckv_debug.replay.ledger_events import TABLES, GetColumns, LedgerEvents
+from speckv_debug.replay.ledger_events import GIVING, TABLES, GetColumns, LedgerEvents, Order
 from speckv_debug.replay.ledger_facts import JUDGED, LATE, UNSEEN, End, Facts
 from speckv_debug.replay.ledger_groups import FreeGroups
 from speckv_debug.replay.ledger_heads import Heads
 from speckv_debug.replay.ledger_loss import HARMLESS, forget, unproven
-from speckv_debug.replay.ledger_tenure import Tenure
+from speckv_debug.replay.ledger_tenure import ALIVE, Tenure, TenureStore
 from speckv_debug.replay.ledger_trims import Trims
-from speckv_debug.replay.ragged import NULL
+from speckv_debug.replay.ragged import NULL, Int64s, Mask
 
 if TYPE_CHECKING:
     from speckv_debug.recording.reader import ProcessRecording
 
 Handler = Callable[["Ledger", int], None]
+COMPILED_FROM = 20_000
+"""Events from which on the compiled fold is worth the time to load it."""
+WHY, USE_SEQ, USE_STEP, OPEN_GROUPS, QUIET = range(5)
+"""Places in `Ledger.now`, which compiled code reads and writes too."""
 NAMED_HOLES = 3
 """Holes that are named one by one as reasons for not knowing."""
 HANDLERS: dict[str, Handler] = {
@@ -56,6 +61,7 @@ class Ledger:
         books: One `PageBook` an allocator; `main` is the one that req_to_token draws from.
         tenures: Every life of a request row, by id; `rows` the latest one of each row.
         facts: What the laws judge.
+        now: int64, what compiled code has to know besides: see `WHY` and the names beside it.
     """
 
     def __init__(self, process: ProcessRecording, columns: GetColumns) -> None:
@@ -66,19 +72,20 @@ class Ledger:
         self.main = self.books[self.namespaces.main]
         self.page_size = self.namespaces.all[self.namespaces.main].page_size
         self.facts = Facts()
+        self.store = TenureStore(sum(len(self.events.slots[name]) for name in GIVING))
         self.tenures: list[Tenure] = []
         self.rows: dict[int, Tenure] = {}
         self.past: dict[tuple[int, int], Tenure] = {}
         self.requests: dict[str, Tenure] = {}
         self.restored: dict[str, Tenure] = {}
-        self.alive = np.zeros(64, dtype=np.bool_)
         self.groups = FreeGroups()
         self.heads = Heads()
         self.dangling: set[Tenure] = set()
         self.unsettled: list[End] = []
         self.dropped: list[tuple[int, int, int]] = []
         self.trims = Trims(self.events.rows["release"], self.events.rows["lengths"])
-        self.latest_use: tuple[int, int] | None = None
+        self.given = self.pages_given
+        self.now = np.array([0, 0, NULL, 0, 0], dtype=np.int64)
         self.seen_whole = process.info.from_start and not _headless(process)
         self.why = self.facts.reason(LATE)
         self.seq = -1
@@ -104,20 +111,43 @@ class Ledger:
             self.main.state[: pages_between(0, space.reserved, space.page_size)] = UNKNOWN
 
     def _run(self, until_seq: int | None) -> None:
-        handlers = [HANDLERS[name] for name in TABLES]
-        gaps = self.process.gaps()
-        holes = iter([*gaps, (0, 1 << 63)])
-        first, end = next(holes)
-        for seq, table, row in self.events.order():
-            if until_seq is not None and seq > until_seq:
-                return
-            while seq >= end:
-                self.lose(_missing(first, end) if len(gaps) <= NAMED_HOLES else _missing_in(gaps))
-                first, end = next(holes)
+        order, gaps = self.events.order(), self.process.gaps()
+        count = len(order.seq)
+        stop = count if until_seq is None else int(np.searchsorted(order.seq, until_seq, side="right"))
+        fold, at = self._folder(count), 0
+        for first, end in gaps:
+            behind = int(np.searchsorted(order.seq[:stop], end))
+            if behind == stop:
+                break
+            fold(order.part(at, behind))
+            self.lose(_missing(first, end) if len(gaps) <= NAMED_HOLES else _missing_in(gaps))
+            at = behind
+        fold(order.part(at, stop))
+        if stop == count:
+            ledger_lengths.finish(self)
+            unproven(self)
+
+    def _folder(self, count: int) -> Callable[[Order], None]:
+        """How so many events are folded: compiled code pays off only over many."""
+        if count < COMPILED_FROM:
+            return self._fold
+        from speckv_debug.replay.ledger_stretch import CompiledFold
+
+        return CompiledFold(self).fold
+
+    def _fold(self, order: Order) -> None:
+        for seq, table, row in zip(*(column.tolist() for column in order), strict=True):
             self.seq = seq
-            handlers[table](self, row)
-        ledger_lengths.finish(self)
-        unproven(self)
+            self.handle(table, row)
+
+    def pages_given(self, tenure: Tenure) -> Int64s:
+        """Pages that events gave the tenure, in no order; any may repeat."""
+        pages = [self.events.given_by(number) for number in tenure.given()]
+        return np.concatenate(pages) if pages else np.empty(0, dtype=np.int64)
+
+    def handle(self, table: int, row: int) -> None:
+        """Fold one event: a row of a table, which is given by its number in `TABLES`."""
+        HANDLERS[TABLES[table]](self, row)
 
     def lose(self, why: str) -> None:
         """Events are missing here: nothing is known of any page or row until it is seen again."""
@@ -133,6 +163,29 @@ class Ledger:
         for end in self.unsettled:
             end.code = self.why if end.code == UNSEEN else end.code
         self.unsettled.clear()
+
+    @property
+    def why(self) -> int:
+        """The code of the reason for not knowing what was not seen yet."""
+        return int(self.now[WHY])
+
+    @why.setter
+    def why(self, code: int) -> None:
+        self.now[WHY] = code
+
+    @property
+    def latest_use(self) -> tuple[int, int] | None:
+        """`seq` and step of the last forward or accept that says its step."""
+        return None if self.now[USE_STEP] == NULL else (int(self.now[USE_SEQ]), int(self.now[USE_STEP]))
+
+    @latest_use.setter
+    def latest_use(self, use: tuple[int, int]) -> None:
+        self.now[USE_SEQ], self.now[USE_STEP] = use
+
+    @property
+    def quiet(self) -> bool:
+        """A quiet point would settle nothing."""
+        return not (self.heads.waiting or self.unsettled)
 
     def need_slots(self, table: str, index: int) -> None:
         """An event of the main pool that doesn't say which slots: any page may have changed hands."""
@@ -157,11 +210,9 @@ class Ledger:
         )
         self.facts.ends.append(self.unsettled[-1])
 
-    def set_alive(self, tenure: Tenure, alive: bool) -> None:
-        """Note for column work whether the tenure runs."""
-        if tenure.id >= len(self.alive):
-            self.alive = np.concatenate((self.alive, np.zeros_like(self.alive)))
-        self.alive[tenure.id] = alive
+    def alive(self, tenures: npt.NDArray[np.integer[Any]]) -> Mask:
+        """Which of these tenures run."""
+        return np.asarray(self.store.numbers[tenures, ALIVE] > 0, dtype=np.bool_)
 
     def running(self) -> list[Tenure]:
         """The latest tenure of each row that is alive."""

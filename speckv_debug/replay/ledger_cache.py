@@ -109,7 +109,7 @@ def _restore(ledger: Ledger, index: int, pages: Int64s) -> None:
     gone = tenure.stale.intersection(pages.tolist())
     if gone:
         ledger.facts.fail("dangling", "cache", index, Broken(way="cached", pages=tuple(sorted(gone))))
-    tenure.stale.clear()
+    tenure.stale = ()
     settle_saved(ledger, tenure)
     book.session[pages] = book.owner[pages] = NOBODY
     if request is not None and tenure.saved:

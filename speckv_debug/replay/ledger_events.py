@@ -1,49 +1,67 @@
-"""The events that move pages about, as the ledger reads them: plain lists, page arrays, one order over all tables."""
+"""The events that move pages about, as the ledger reads them: one event at a time, pages worked out when asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from speckv_debug.model.process import Process
-from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.ledger_book import PageBook
-from speckv_debug.replay.namespaces import Namespaces, PageLists
-from speckv_debug.replay.ragged import NULL, Int64s
+from speckv_debug.replay.namespaces import Namespace, Namespaces, PageLists
+from speckv_debug.replay.ragged import NULL, Int64s, Ragged
 
 TABLES = (
     "alloc", "free", "free_group", "table_write", "row_alloc", "row_free", "lengths", "release", "cache",
     "transfer", "pool_stat", "forward", "accept", "drop",
 )  # fmt: skip
 WITH_SLOTS = ("alloc", "free", "table_write", "cache", "transfer", "forward")
+GIVING = ("alloc", "table_write")
+"""Tables whose events give pages to a request."""
 GetColumns = Callable[[str], Columns]
 
 
+class Order(NamedTuple):
+    """Every event in ascending `seq`: int64[events], number of its table in `TABLES`, and row there."""
+
+    seq: Int64s
+    table: Int64s
+    row: Int64s
+
+    def part(self, first: int, end: int) -> Order:
+        """Events `[first, end)`."""
+        return Order(*(column[first:end] for column in self))
+
+
+class Ints:
+    """An integer column whose values are plain Python integers, NULL where absent."""
+
+    def __init__(self, values: Int64s) -> None:
+        self.values = values
+
+    def __getitem__(self, index: int) -> int:
+        return int(self.values[index])
+
+
 class Rows:
-    """One table; a column becomes a list of plain values when it is first asked for."""
+    """One table."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
-        self._lists: dict[str, list[int]] = {}
-        self._texts: dict[str, list[str | None]] = {}
 
     def __len__(self) -> int:
         return len(self.columns)
 
-    def ints(self, name: str) -> list[int]:
-        """An integer or boolean column, NULL where absent."""
-        if name not in self._lists:
-            self._lists[name] = self.columns.ints(name).tolist()
-        return self._lists[name]
+    def ints(self, name: str) -> Ints:
+        """An integer or boolean column."""
+        return Ints(self.columns.ints(name))
 
-    def texts(self, name: str) -> list[str | None]:
+    def texts(self, name: str) -> Texts:
         """A text column, None where absent."""
-        if name not in self._texts:
-            texts = self.columns.texts(name)
-            names: list[str | None] = [*texts.names, None]
-            self._texts[name] = [names[code] for code in texts.codes.tolist()]
-        return self._texts[name]
+        return self.columns.texts(name)
 
     def int_or_none(self, name: str, index: int) -> int | None:
         """One value of an integer column."""
@@ -52,34 +70,55 @@ class Rows:
 
 
 class SlotRows(Rows):
-    """A table with a list of slots: its pages, and the allocator (`namespace`) of each event."""
+    """A list of slots for each event of a table, and the allocator (`namespace`) of each."""
 
-    def __init__(self, columns: Columns, namespaces: Namespaces, lists: PageLists, namespace: Int64s) -> None:
+    def __init__(self, columns: Columns, namespaces: Namespaces, listed: Ragged, namespace: Int64s) -> None:
         super().__init__(columns)
-        self.lists = lists
-        self.namespace: list[int] = namespace.tolist()
-        self._slots = lists.slots.offsets.tolist()
-        self._runs = lists.runs.offsets.tolist()
+        self.namespaces, self.listed, self.namespace = namespaces, listed, namespace
+
+    def space(self, index: int) -> Namespace:
+        """Whose ids the event names."""
+        return self.namespaces.all[int(self.namespace[index])]
 
     def told(self, index: int) -> bool:
         """Whether the event has a list of slots at all."""
-        return bool(self.lists.slots.present[index])
+        return bool(self.listed.present[index])
 
     def count(self, index: int) -> int:
         """How many slots the event names."""
-        return int(self._slots[index + 1] - self._slots[index])
+        return int(self.listed.offsets[index + 1] - self.listed.offsets[index])
 
     def slots(self, index: int) -> Int64s:
         """The slots as recorded."""
-        return self.lists.slots.values[self._slots[index] : self._slots[index + 1]]
+        return self.listed[index]
 
     def slot_pages(self, index: int) -> Int64s:
         """Page of each slot, -1 of a reserved or impossible one."""
-        return self.lists.of_slot[self._slots[index] : self._slots[index + 1]]
+        space, slots = self.space(index), self.listed[index]
+        inside = (slots >= space.reserved) & (slots < space.bound)
+        return np.where(inside, slots // space.page_size, -1)
 
     def pages(self, index: int) -> Int64s:
-        """Pages in the order of the slots, neighbours once."""
-        return self.lists.runs.values[self._runs[index] : self._runs[index + 1]]
+        """Pages in the order of the slots, neighbours once (each slot at page size 1)."""
+        pages = self.slot_pages(index)
+        kept = pages >= 0
+        if self.space(index).page_size > 1:
+            kept[1:] &= pages[1:] != pages[:-1]
+        return pages[kept]
+
+    @cached_property
+    def lists(self) -> PageLists:
+        """The pages of all events at once."""
+        return self.namespaces.pages(self.listed, self.namespace)
+
+    def top(self, number: int) -> int:
+        """One more than the highest page that any event names in an allocator's space, 0 without any."""
+        space, mine = self.namespaces.all[number], self.namespace == number
+        if not mine.any():
+            return 0
+        slots = self.listed.values if mine.all() else self.listed.values[np.repeat(mine, self.listed.lengths)]
+        inside = slots[(slots >= space.reserved) & (slots < space.bound)]
+        return int(inside.max()) // space.page_size + 1 if len(inside) else 0
 
 
 class LedgerEvents:
@@ -91,37 +130,46 @@ class LedgerEvents:
         self.slots = {name: self._with_slots(columns(name)) for name in WITH_SLOTS}
         accept, everywhere = columns("accept"), np.full(len(columns("accept")), self.namespaces.main)
         self.accept_written, self.accept_table = (
-            SlotRows(
-                accept, self.namespaces, self.namespaces.pages(accept.lists(name), everywhere), everywhere
-            )
+            SlotRows(accept, self.namespaces, accept.lists(name), everywhere)
             for name in ("out_cache_loc", "table_slots")
         )
 
-    def order(self) -> Iterator[tuple[int, int, int]]:
-        """(seq, number of the table in TABLES, row) of every event, ascending `seq`."""
+    def order(self) -> Order:
+        """The order over all tables."""
         seqs = [self.table(name).columns.ints("seq") for name in TABLES]
         seq = np.concatenate(seqs)
         table = np.repeat(np.arange(len(TABLES)), [len(s) for s in seqs])
         row = np.concatenate([np.arange(len(s)) for s in seqs])
         order = np.argsort(seq, kind="stable")
-        return zip(seq[order].tolist(), table[order].tolist(), row[order].tolist(), strict=True)
+        return Order(seq[order], table[order], row[order])
 
     def table(self, name: str) -> Rows:
         """A table by its name."""
         return self.slots[name] if name in self.slots else self.rows[name]
 
+    def giving(self, table: str, index: int) -> int:
+        """Number of an event among those that give pages to a request."""
+        return index if table == "alloc" else len(self.slots["alloc"]) + index
+
+    def given_by(self, number: int) -> Int64s:
+        """The pages of the event of that number."""
+        allocs = len(self.slots["alloc"])
+        return (
+            self.slots["alloc"].pages(number)
+            if number < allocs
+            else self.slots["table_write"].pages(number - allocs)
+        )
+
     def books(self) -> list[PageBook]:
         """An empty book for each allocator, as large as the pages that the recording names."""
-        top = np.zeros(len(self.namespaces.all), dtype=np.int64)
-        for rows in (*self.slots.values(), self.accept_written, self.accept_table):
-            runs = rows.lists.runs
-            owner = np.array(rows.namespace, dtype=np.int64)[runs.owners]
-            np.maximum.at(top, owner, runs.values + 1)
-        granted = {self.namespaces.main, *self.slots["alloc"].namespace}
-        spaces = enumerate(zip(top, self.namespaces.all, strict=True))
-        return [PageBook(int(n), space.paged and i in granted) for i, (n, space) in spaces]
+        granted = {self.namespaces.main, *np.unique(self.slots["alloc"].namespace).tolist()}
+        lists = (*self.slots.values(), self.accept_written, self.accept_table)
+        return [
+            PageBook(max(rows.top(number) for rows in lists), space.paged and number in granted)
+            for number, space in enumerate(self.namespaces.all)
+        ]
 
     def _with_slots(self, columns: Columns) -> SlotRows:
-        namespace = self.namespaces.indices(columns.texts("pool"))
-        lists = self.namespaces.pages(columns.lists("slots"), namespace)
-        return SlotRows(columns, self.namespaces, lists, namespace)
+        return SlotRows(
+            columns, self.namespaces, columns.lists("slots"), self.namespaces.indices(columns.texts("pool"))
+        )

@@ -10,7 +10,7 @@ from speckv_debug.kernels.reserve import page_floor, pages_between, tail_start
 from speckv_debug.replay.engine_version import aligns_tail_by_server_page
 from speckv_debug.replay.ledger_book import FREE, UNKNOWN
 from speckv_debug.replay.ledger_facts import FAIL, PASS, UNSEEN, Broken, End
-from speckv_debug.replay.ledger_rows import end_of, tenure_of
+from speckv_debug.replay.ledger_rows import end_of, held, tenure_of
 from speckv_debug.replay.ledger_tenure import Tenure
 from speckv_debug.replay.ragged import NULL
 
@@ -100,7 +100,7 @@ def settle(ledger: Ledger, ends: list[End]) -> None:
         if end.code != UNSEEN:
             continue
         tenure = ledger.tenures[end.tenure]
-        pages = tenure.held()
+        pages = held(ledger, tenure)
         lost = pages[ledger.main.unheld(pages, tenure.id)]
         end.pages = tuple(lost.tolist())
         whole = tenure.complete and not (ledger.main.state[pages] == UNKNOWN).any()

@@ -28,7 +28,8 @@ def alloc(ledger: Ledger, index: int) -> None:
         if rows.ints("granted")[index] != 0:
             ledger.need_slots("alloc", index)
         return ledger.facts.mark("alias", "alloc", index, SKIP)
-    book, pages, reason = ledger.books[rows.namespace[index]], rows.pages(index), rows.texts("reason")[index]
+    book, pages = ledger.books[int(rows.namespace[index])], rows.pages(index)
+    reason = rows.texts("reason")[index]
     if reason == "rollback":  # undone without a free
         ledger.facts.mark("alias", "alloc", index, SKIP)
         ledger.why = ledger.facts.reason(ROLLED_BACK) if ledger.seen_whole else ledger.why
@@ -37,12 +38,12 @@ def alloc(ledger: Ledger, index: int) -> None:
     if book is ledger.main:
         _judge_grant(ledger, index, pages, tenure)
         if tenure is not None and tenure.stale:
-            tenure.stale.difference_update(pages.tolist())
+            tenure.stale = tenure.stale.difference(pages.tolist())
     else:
         ledger.facts.mark("alias", "alloc", index, SKIP)
     book.grant(pages, NOBODY if tenure is None else tenure.id, host=reason == "load_back")
     if tenure is not None and book is ledger.main:
-        tenure.ever.append(pages)
+        tenure.was_given(ledger.events.giving("alloc", index))
 
 
 def free(ledger: Ledger, index: int) -> None:
@@ -53,7 +54,7 @@ def free(ledger: Ledger, index: int) -> None:
         ledger.facts.mark("double", "free", index, SKIP)
         return ledger.facts.mark("unsafe", "free", index, SKIP)
     group = ledger.groups.of(rows.ints("group")[index])
-    book, pages = ledger.books[rows.namespace[index]], rows.pages(index)
+    book, pages = ledger.books[int(rows.namespace[index])], rows.pages(index)
     unique, counts = np.unique(pages, return_counts=True)
     if ledger.namespaces.all[rows.namespace[index]].page_size == 1:
         _judge_again(ledger, index, unique[counts > 1], "itself")
@@ -82,7 +83,7 @@ def free_group(ledger: Ledger, index: int) -> None:
 def _take_back(ledger: Ledger, index: int, pages: Int64s) -> None:
     """A free takes effect on pages that no other free of its group has returned already."""
     rows = ledger.events.slots["free"]
-    book, facts = ledger.books[rows.namespace[index]], ledger.facts
+    book, facts = ledger.books[int(rows.namespace[index])], ledger.facts
     state = book.state[pages]
     if not book.paged:
         code = facts.reason(UNPAGED)
@@ -109,7 +110,7 @@ def _judge_grant(ledger: Ledger, index: int, pages: Int64s, tenure: Tenure | Non
     if tenure is None:
         return
     owner = book.owner[pages]
-    held = (state == HELD) & (owner != tenure.id) & (owner >= 0) & ledger.alive[owner]
+    held = (state == HELD) & (owner != tenure.id) & (owner >= 0) & ledger.alive(owner)
     named = (state == FREE) & (book.refs[pages] > 0)
     if held.any():
         other, clash = ledger.tenures[int(owner[held][0])], pages[held]

@@ -65,7 +65,7 @@ def table_write(ledger: Ledger, index: int) -> None:
     else:
         ledger.facts.mark("alias", "table_write", index, SKIP)
     tenure.write(ledger.main, start, rows.slots(index), rows.slot_pages(index))
-    tenure.ever.append(pages)
+    tenure.was_given(ledger.events.giving("table_write", index))
     if tenure.stale and not tenure.mend():
         ledger.dangling.discard(tenure)
 
@@ -80,7 +80,11 @@ def rest(ledger: Ledger, tenure: Tenure) -> None:
     """The tenure runs no more: its row entries are references no longer."""
     tenure.rest(ledger.main)
     ledger.dangling.discard(tenure)
-    ledger.set_alive(tenure, False)
+
+
+def held(ledger: Ledger, tenure: Tenure) -> Int64s:
+    """Every page that the tenure ever held, ascending."""
+    return np.unique(np.concatenate((tenure.inherited, ledger.given(tenure))))
 
 
 def others_in(ledger: Ledger, pages: Int64s, tenure: Tenure) -> Tenure | None:
@@ -100,31 +104,33 @@ def _meet(ledger: Ledger, row: int, epoch: int, request: str | None, *, whole: b
     """A life of a row is seen for the first time."""
     old = ledger.rows.get(row)
     number = epoch if epoch != NULL else (old.epoch + 1 if old is not None else 1)
-    tenure = Tenure(len(ledger.tenures), row, number, request, whole)
+    tenure = Tenure(ledger.store, len(ledger.tenures), row, number, request, whole)
     ledger.tenures.append(tenure)
     ledger.past[row, number] = tenure
     if old is not None and old.epoch > number:
         tenure.alive = False  # an event of a life that is over
         return tenure
-    if old is not None and old.alive:
-        rest(ledger, old)
+    if old is not None:
+        tenure.make_room(old.room)
+        if old.alive:
+            rest(ledger, old)
     ledger.rows[row] = tenure
-    ledger.set_alive(tenure, True)
+    if row < len(ledger.store.latest):
+        ledger.store.latest[row] = tenure.id
     if request is not None:
         ledger.requests[request] = tenure
         if (saved := ledger.restored.pop(request, None)) is not None:
-            tenure.ever += saved.ever
+            tenure.inherited = held(ledger, saved)
     return tenure
 
 
 def _wake(ledger: Ledger, tenure: Tenure, request: str | None) -> None:
     """A session's row runs again: the slots that it was handed back are its own."""
     tenure.revive(ledger.main)
-    ledger.set_alive(tenure, True)
     for name in [name for name, saved in ledger.restored.items() if saved is tenure]:
         del ledger.restored[name]
         tenure.request, ledger.requests[name] = name, tenure
-    book, pages = ledger.main, tenure.held()
+    book, pages = ledger.main, held(ledger, tenure)
     free_to_take = (book.state[pages] == HELD) & (book.owner[pages] == NOBODY) & (book.tree[pages] == 0)
     book.owner[pages[free_to_take]] = tenure.id
 
@@ -143,7 +149,7 @@ def _judge_write(ledger: Ledger, index: int, tenure: Tenure, pages: Int64s, star
 
 def _judge_foreign(ledger: Ledger, index: int, tenure: Tenure, pages: Int64s) -> None:
     owner = ledger.main.owner[pages]
-    taken = (owner >= 0) & ledger.alive[owner]
+    taken = (owner >= 0) & ledger.alive(owner)
     if taken.any():
         return _fail(ledger, index, ledger.tenures[int(owner[taken][0])], pages[taken])
     if (other := others_in(ledger, pages, tenure)) is not None:

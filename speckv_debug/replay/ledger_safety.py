@@ -45,7 +45,8 @@ def _judge_tree(ledger: Ledger, index: int, pages: Int64s, reason: str | None) -
 def _break_sessions(ledger: Ledger, pages: Int64s) -> None:
     """A session that saved the page finds it gone when it is restored."""
     for page in pages[ledger.main.session[pages] != NOBODY].tolist():
-        ledger.tenures[int(ledger.main.session[page])].stale.add(page)
+        saver = ledger.tenures[int(ledger.main.session[page])]
+        saver.stale = saver.stale | {page}
 
 
 def _judge_rows(ledger: Ledger, index: int, hot: Int64s, freer: Tenure | None, reason: str | None) -> None:
@@ -58,7 +59,7 @@ def _judge_rows(ledger: Ledger, index: int, hot: Int64s, freer: Tenure | None, r
             tenure.drop(ledger.main, ledger.events.slots["free"].slots(index))
             if not len(positions := tenure.positions(hot)):
                 continue
-        tenure.stale.update(tenure.pages[positions].tolist())
+        tenure.stale = tenure.stale.union(tenure.pages[positions].tolist())
         ledger.dangling.add(tenure)
         live = positions[positions < tenure.trim_to] if tenure is freer else positions
         if nameless:

@@ -133,7 +133,7 @@ def event_place(ledger: Ledger, table: str, row: int) -> Place:
     events = ledger.events.table(table)
     place = place_of(events.columns, row)
     space = getattr(events, "namespace", None)
-    pool = ledger.namespaces.all[space[row] if space else ledger.namespaces.main].name
+    pool = ledger.namespaces.all[ledger.namespaces.main if space is None else int(space[row])].name
     if place.request is None and place.row is not None and place.epoch is not None:
         life = ledger.past.get((place.row, place.epoch))
         place = replace(place, request=None if life is None else life.request)

@@ -1,0 +1,97 @@
+"""`check` without replay beside what pyarrow needs to read the same columns, in one run.
+
+    python benchmarks/check.py [--request-steps 128000] [--page-size 16] [--profile]
+
+The recording is made once and kept in `.cache/`. Prints the seconds of both (wall and processor), their ratio, and the
+peak memory of the process; `--profile` adds the seconds and the peak after each rule.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+import pyarrow.parquet as pq
+from long_run import WAVE, make
+
+from speckv_debug.checks import run
+from speckv_debug.checks.run import check
+from speckv_debug.recording.reader import Recording
+
+Seconds = tuple[float, float]
+
+
+def main() -> None:
+    """Make the recording if it is missing, read it, check it, print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--request-steps", type=int, default=2 * WAVE)
+    parser.add_argument("--page-size", type=int, default=16)
+    parser.add_argument("--profile", action="store_true")
+    args = parser.parse_args()
+    waves = -(-args.request_steps // WAVE)
+    path = ROOT / ".cache" / f"long-{waves}-p{args.page_size}.speckv"
+    if not path.exists():
+        make(path, waves, args.page_size)
+    if args.profile:
+        show_each_rule()
+    cold = timed(lambda: judge(path))
+    checked = min(timed(lambda: judge(path)) for _ in range(2))
+    peak = memory()
+    read = min(timed(lambda: read_all(path)) for _ in range(3))
+    print(f"{waves * WAVE} request-steps, page size {args.page_size}")
+    for name, (wall, cpu) in (("first check", cold), ("check", checked), ("pyarrow", read)):
+        print(f"{name:12} {wall:7.2f} s, {cpu:7.2f} s of processor time")
+    print(f"ratio        {checked[0] / read[0]:7.2f}, {checked[1] / read[1]:7.2f} of processor time")
+    print(f"peak memory  {peak:7.0f} MiB")
+
+
+def judge(path: Path) -> None:
+    """The whole check; a lawful recording must come out clean."""
+    result = check(Recording.open(path))
+    assert result.verdict == "clean", result.findings[:3]
+
+
+def read_all(path: Path) -> None:
+    """Every column, as `check` reads it: page by page with checksums."""
+    for part in sorted(path.glob("*/*/*.parquet")):
+        pq.ParquetFile(part, page_checksum_verification=True).read()
+
+
+def timed(work: Callable[[], object]) -> Seconds:
+    """Wall and processor seconds."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def memory() -> float:
+    """Peak memory of this process so far, MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def show_each_rule() -> None:
+    """Print each rule's seconds as it ends, and those of reading the tables."""
+    for name in ("losses", "_judge"):
+        wrapped = getattr(run, name)
+
+        def told(first: object, *rest: object, _wrapped: Callable[..., object] = wrapped) -> object:
+            found: list[object] = []
+            wall, cpu = timed(lambda: found.append(_wrapped(first, *rest)))
+            stage = getattr(first, "id", "read")
+            print(f"{stage:12} {wall:7.2f} s, {cpu:7.2f} s of processor time, peak {memory():5.0f} MiB")
+            return found[0]
+
+        setattr(run, name, told)
+
+
+if __name__ == "__main__":
+    main()

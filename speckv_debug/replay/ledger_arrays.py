@@ -1,0 +1,85 @@
+"""What compiled code of the ledger reads and writes: events as rows of numbers, and the ledger's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numba
+import numpy.typing as npt
+
+from speckv_debug.replay.ledger_events import TABLES
+
+TABLE, INDEX, ROW, ROW_EPOCH, STEP, SEQ, FLAGS, FIRST, END, A, B = range(11)
+WIDTH = 11
+"""Columns of an event; `[FIRST, END)` are its slots, A and B mean what the table needs."""
+SIMPLE, WITHOUT, WITH_REQUEST, SPECIAL, EVICTS = 1, 2, 4, 8, 16
+"""May be handled here; is no instance of any law; names a request; host, trim or tail; of an evict."""
+ASK = -2
+"""Instead of a tenure: whom the event belongs to is left to others."""
+ALLOC, FREES, WRITE, LENGTHS, STAT, FORWARD, ACCEPT = map(
+    TABLES.index, ("alloc", "free", "table_write", "lengths", "pool_stat", "forward", "accept")
+)
+Array = npt.NDArray[Any]
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+class Book(NamedTuple):
+    """The arrays of the main `PageBook`; `seen` is the free that named a page last. `size`, … are its namespace's."""
+
+    state: Array
+    owner: Array
+    tree: Array
+    tree_at: Array
+    locks: Array
+    session: Array
+    moving: Array
+    host: Array
+    pending: Array
+    refs: Array
+    freed_by: Array
+    seen: Array
+    size: int
+    reserved: int
+    bound: int
+
+
+class Lives(NamedTuple):
+    """The arrays of a `TenureStore`."""
+
+    numbers: Array
+    latest: Array
+    slots: Array
+    pages: Array
+    before: Array
+
+
+class Codes(NamedTuple):
+    """The columns of facts, by what is judged and the table."""
+
+    alias_alloc: Array
+    alias_write: Array
+    double_free: Array
+    unsafe_free: Array
+    dangling_forward: Array
+    dangling_accept: Array
+
+
+class Slots(NamedTuple):
+    """All slots of each table, one list behind another."""
+
+    alloc: Array
+    free: Array
+    write: Array
+    forward: Array
+    written: Array
+    table: Array
+
+
+def compiled(function: Call) -> Call:
+    """Compile on the first call; kept for later processes where numba finds a folder that it may write."""
+    try:
+        made: Any = numba.njit(cache=True)(function)
+    except RuntimeError:
+        made = numba.njit(function)
+    return cast(Call, made)

@@ -1,0 +1,307 @@
+"""Events that nothing speaks against, folded by compiled code over the ledger's arrays.
+
+Each handler does to the state what its namesake in `ledger_pages`, `ledger_rows`, `ledger_lengths` and `ledger_uses`
+does, or returns False and has changed nothing: what is rare, or looks broken, is left to these. All handlers stand in
+one file, since numba keeps compiled code until the file of the calling function changes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from speckv_debug.replay import ledger_tenure as life
+from speckv_debug.replay.ledger import OPEN_GROUPS, QUIET, USE_SEQ, USE_STEP, WHY
+from speckv_debug.replay.ledger_arrays import (
+    ACCEPT,
+    ALLOC,
+    ASK,
+    END,
+    EVICTS,
+    FIRST,
+    FLAGS,
+    FORWARD,
+    FREES,
+    INDEX,
+    LENGTHS,
+    ROW,
+    ROW_EPOCH,
+    SEQ,
+    SIMPLE,
+    SPECIAL,
+    STAT,
+    STEP,
+    TABLE,
+    WITH_REQUEST,
+    WITHOUT,
+    WRITE,
+    A,
+    Array,
+    B,
+    Book,
+    Codes,
+    Lives,
+    Slots,
+    compiled,
+)  # fmt: skip
+from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN
+from speckv_debug.replay.ledger_facts import FAIL, PASS, SKIP
+from speckv_debug.replay.ragged import NULL
+
+
+@compiled
+def page_of(slot: int, size: int, reserved: int, bound: int) -> int:
+    """Page of a slot, -1 of a reserved or impossible one."""
+    return slot // size if reserved <= slot < bound else -1
+
+
+@compiled
+def mark(codes: Array, index: int, code: int) -> None:
+    """As `Facts.mark`."""
+    if codes[index] != FAIL:
+        codes[index] = code
+
+
+@compiled
+def tenure_of(event: Array, lives: Lives) -> int:
+    """Whom the event belongs to; ASK where a life begins, wakes, gets its name, or is told by the name only."""
+    row, named = event[ROW], event[FLAGS] & WITH_REQUEST
+    if row < 0:
+        return ASK if named else NOBODY
+    tenure = lives.latest[row] if row < len(lives.latest) else NOBODY
+    if tenure < 0 or lives.numbers[tenure, life.SAVED]:
+        return ASK
+    if event[ROW_EPOCH] != NULL and event[ROW_EPOCH] != lives.numbers[tenure, life.EPOCH]:
+        return ASK
+    return ASK if named and not lives.numbers[tenure, life.NAMED] else tenure
+
+
+@compiled
+def give(number: int, tenure: int, lives: Lives) -> None:
+    """As `Tenure.was_given`."""
+    lives.before[number] = lives.numbers[tenure, life.LAST]
+    lives.numbers[tenure, life.LAST] = number
+
+
+@compiled
+def alloc(event: Array, slots: Array, book: Book, lives: Lives, codes: Codes, now: Array) -> bool:
+    """Pages that nobody has go to a request that runs."""
+    tenure = tenure_of(event, lives)
+    if tenure < 0 or lives.numbers[tenure, life.STALE]:
+        return False
+    code = PASS
+    for at in range(event[FIRST], event[END]):
+        page = page_of(slots[at], book.size, book.reserved, book.bound)
+        if page < 0:
+            continue
+        state, owner = book.state[page], book.owner[page]
+        if state == UNKNOWN:
+            code = now[WHY]
+        others = owner != tenure and owner >= 0 and lives.numbers[owner, life.ALIVE]
+        if (state == FREE and book.refs[page] > 0) or (state == HELD and others):
+            return False
+    for at in range(event[FIRST], event[END]):
+        page = page_of(slots[at], book.size, book.reserved, book.bound)
+        if page >= 0:
+            book.state[page], book.owner[page], book.tree[page] = HELD, tenure, 0
+            book.host[page], book.pending[page] = (event[FLAGS] & SPECIAL) > 0, -1
+    give(event[INDEX], tenure, lives)
+    mark(codes.alias_alloc, event[INDEX], code)
+    return True
+
+
+@compiled
+def table_write(event: Array, slots: Array, book: Book, lives: Lives, codes: Codes, now: Array) -> bool:
+    """A row that runs names its own pages, or those of the tree at the tree's positions."""
+    tenure, start = tenure_of(event, lives), event[A]
+    if tenure < 0 or lives.numbers[tenure, life.STALE] or not lives.numbers[tenure, life.ALIVE]:
+        return False
+    end = start + event[END] - event[FIRST]
+    if end > lives.numbers[tenure, life.ROOM]:
+        return False
+    code = PASS
+    for at in range(event[FIRST], event[END]):
+        page = page_of(slots[at], book.size, book.reserved, book.bound)
+        if page < 0:
+            continue
+        if book.state[page] == UNKNOWN:
+            code = now[WHY]
+        if book.tree[page] > 0 or book.host[page] > 0:
+            due = start + at - event[FIRST] - slots[at] % book.size
+            if book.tree[page] > 0 and book.tree_at[page] >= 0 and book.tree_at[page] != due:
+                return False
+        elif book.state[page] == HELD and book.owner[page] != tenure:
+            return False
+    base, extent = lives.numbers[tenure, life.BASE], lives.numbers[tenure, life.EXTENT]
+    for at in range(event[FIRST], event[END]):
+        place, page = start + at - event[FIRST], page_of(slots[at], book.size, book.reserved, book.bound)
+        if place < extent and lives.pages[base + place] >= 0:
+            book.refs[lives.pages[base + place]] -= 1
+        if page >= 0:
+            book.refs[page] += 1
+        lives.slots[base + place], lives.pages[base + place] = slots[at], page
+    lives.numbers[tenure, life.EXTENT] = max(extent, end)
+    give(event[B], tenure, lives)
+    mark(codes.alias_write, event[INDEX], code)
+    return True
+
+
+@compiled
+def free(event: Array, slots: Array, book: Book, lives: Lives, codes: Codes, now: Array) -> bool:
+    """Pages go back at once that nothing holds but the request that frees them."""
+    freer, index, code = tenure_of(event, lives), event[INDEX], PASS
+    if now[OPEN_GROUPS] or event[A] != NULL or freer == ASK:
+        return False
+    for at in range(event[FIRST], event[END]):
+        page = page_of(slots[at], book.size, book.reserved, book.bound)
+        if page < 0:
+            continue
+        if book.seen[page] == index:
+            if book.size == 1:
+                return False
+            continue
+        book.seen[page] = index
+        in_tree = book.tree[page] > 0 and not event[FLAGS] & EVICTS
+        if book.state[page] == FREE or in_tree or book.session[page] != NOBODY or book.refs[page] > 0:
+            return False
+        if book.state[page] == UNKNOWN:
+            code = now[WHY]
+    if freer >= 0 and event[FLAGS] & SPECIAL and not tail_is_free(freer, index, book, lives):
+        return False
+    for at in range(event[FIRST], event[END]):
+        page = page_of(slots[at], book.size, book.reserved, book.bound)
+        if page >= 0:
+            take_back(page, index, book)
+    mark(codes.double_free, index, code)
+    mark(codes.unsafe_free, index, code)
+    return True
+
+
+@compiled
+def tail_is_free(freer: int, index: int, book: Book, lives: Lives) -> bool:
+    """No position before the boundary of the tail lies in a page that the free names."""
+    base, numbers = lives.numbers[freer, life.BASE], lives.numbers
+    for at in range(base, base + min(numbers[freer, life.TAIL], numbers[freer, life.EXTENT])):
+        page = lives.pages[at]
+        if (page < 0 and lives.slots[at] >= 0) or (page >= 0 and book.seen[page] == index):
+            return False
+    return True
+
+
+@compiled
+def take_back(page: int, index: int, book: Book) -> None:
+    """As `PageBook.take_back`."""
+    book.state[page] = FREE
+    book.owner[page] = book.session[page] = NOBODY
+    book.tree[page] = book.host[page] = 0
+    book.locks[page] = book.moving[page] = 0
+    book.tree_at[page] = book.pending[page] = -1
+    book.freed_by[page] = index
+
+
+@compiled
+def lengths(event: Array, book: Book, lives: Lives) -> bool:
+    """The host's lengths; entries of a live row behind the allocated length are stale."""
+    tenure = tenure_of(event, lives)
+    if tenure < 0:
+        return tenure == NOBODY
+    numbers = lives.numbers[tenure]
+    if event[FLAGS] & SPECIAL:
+        numbers[life.TRIM_TO] = -1
+    if event[A] != NULL:
+        numbers[life.COMMITTED] = event[A]
+    if event[B] == NULL:
+        return True
+    numbers[life.ALLOCATED] = event[B]
+    length = max(event[B], 0)
+    if numbers[life.ALIVE] and length < numbers[life.EXTENT]:
+        for at in range(numbers[life.BASE] + length, numbers[life.BASE] + numbers[life.EXTENT]):
+            if lives.pages[at] >= 0:
+                book.refs[lives.pages[at]] -= 1
+            lives.slots[at] = lives.pages[at] = -1
+        numbers[life.EXTENT] = length
+    return True
+
+
+@compiled
+def use(
+    event: Array, first: Array, second: Array, book: Book, lives: Lives, codes: Array, now: Array
+) -> bool:
+    """A forward, or a verify with its two lists of slots, that touches no page of the free list."""
+    tenure, known = tenure_of(event, lives), True
+    if tenure < 0 or (lives.numbers[tenure, life.STALE] and lives.numbers[tenure, life.ALIVE]):
+        return False
+    for at in range(event[FIRST], event[END]):
+        page = page_of(first[at], book.size, book.reserved, book.bound)
+        if page >= 0 and book.state[page] == FREE:
+            return False
+        known = known and (page < 0 or book.state[page] != UNKNOWN)
+    for at in range(event[A], event[B]):
+        page = page_of(second[at], book.size, book.reserved, book.bound)
+        if page >= 0 and book.state[page] == FREE:
+            return False
+        known = known and (page < 0 or book.state[page] != UNKNOWN)
+    whole = lives.numbers[tenure, life.COMPLETE] or not lives.numbers[tenure, life.ALIVE]
+    mark(codes, event[INDEX], PASS if known and whole else now[WHY])
+    if event[STEP] != NULL:
+        now[USE_SEQ], now[USE_STEP] = event[SEQ], event[STEP]
+    return True
+
+
+@compiled
+def handled(event: Array, slots: Slots, book: Book, lives: Lives, codes: Codes, now: Array) -> bool:
+    """Whether the event was folded here."""
+    table, flags = event[TABLE], event[FLAGS]
+    if flags & WITHOUT:
+        if table == ALLOC:
+            mark(codes.alias_alloc, event[INDEX], SKIP)
+        elif table == WRITE:
+            mark(codes.alias_write, event[INDEX], SKIP)
+        elif table == FORWARD:
+            mark(codes.dangling_forward, event[INDEX], SKIP)
+        return True
+    if not flags & SIMPLE:
+        return False
+    if table == LENGTHS:
+        return lengths(event, book, lives)
+    if table == FORWARD:
+        return use(event, slots.forward, slots.forward, book, lives, codes.dangling_forward, now)
+    if table == ACCEPT:
+        return use(event, slots.written, slots.table, book, lives, codes.dangling_accept, now)
+    if table == ALLOC:
+        return alloc(event, slots.alloc, book, lives, codes, now)
+    if table == WRITE:
+        return table_write(event, slots.write, book, lives, codes, now)
+    if table == FREES:
+        return free(event, slots.free, book, lives, codes, now)
+    return table == STAT and bool(now[QUIET])
+
+
+@compiled
+def fold(events: Array, at: int, slots: Slots, book: Book, lives: Lives, codes: Codes, now: Array) -> int:
+    """Fold events from `at` on; the first that is left to others, or their number."""
+    while at < len(events) and handled(events[at], slots, book, lives, codes, now):
+        at += 1
+    return at
+
+
+@compiled
+def given(
+    last: int, before: Array, granted: Array, grants: Array, written: Array, writes: Array, *space: int
+) -> Array:
+    """The pages of the events that gave pages to a tenure, neighbours once: lists of slots and where each begins."""
+    size, reserved, bound = space
+    pages, count = np.empty(64, dtype=np.int64), 0
+    while last >= 0:
+        allocs = len(grants) - 1
+        slots, offsets = (granted, grants) if last < allocs else (written, writes)
+        index = last if last < allocs else last - allocs
+        for at in range(offsets[index], offsets[index + 1]):
+            page = page_of(slots[at], size, reserved, bound)
+            if page < 0 or (count and pages[count - 1] == page):
+                continue
+            if count == len(pages):
+                pages = np.concatenate((pages, np.empty_like(pages)))
+            pages[count] = page
+            count += 1
+        last = before[last]
+    return pages[:count]

@@ -1,0 +1,210 @@
+"""Stretches of events as the compiled fold reads them, and the fold over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from speckv_debug.replay import ledger_arrays as c
+from speckv_debug.replay import ledger_compiled
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.ledger import OPEN_GROUPS, QUIET
+from speckv_debug.replay.ledger_events import GIVING, TABLES, Order
+from speckv_debug.replay.ledger_safety import TAIL
+from speckv_debug.replay.ledger_tenure import WIDEST, Tenure
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged
+
+if TYPE_CHECKING:
+    from speckv_debug.replay.ledger import Ledger
+
+EVENTS = 1 << 16
+"""Events of one stretch."""
+TRIM = "session_trim"
+Flags = npt.NDArray[np.int8]
+
+
+class Stretches:
+    """The ledger's events as rows of numbers, see `ledger_compiled`; tables without an entry are left to Python."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self._events = ledger, ledger.events
+        self._main = ledger.namespaces.main
+        self._columns = {name: build() for name, build in self._builders().items()}
+
+    def of(self, order: Order) -> npt.NDArray[np.int64]:
+        """int64[events, WIDTH]."""
+        found = np.zeros((len(order.seq), c.WIDTH), dtype=np.int64)
+        found[:, c.SEQ], found[:, c.TABLE], found[:, c.INDEX] = order
+        for name, columns in self._columns.items():
+            at = np.flatnonzero(order.table == TABLES.index(name))
+            rows = order.row[at]
+            for column, values in columns.items():
+                found[at, column] = values[rows]
+        return found
+
+    def _builders(self) -> dict[str, Callable[[], dict[int, Int64s | Flags]]]:
+        return {
+            "alloc": self._alloc,
+            "free": self._free,
+            "table_write": self._write,
+            "lengths": self._lengths,
+            "forward": self._forward,
+            "accept": self._accept,
+            "pool_stat": self._stat,
+        }
+
+    def _alloc(self) -> dict[int, Int64s | Flags]:
+        rows = self._events.slots["alloc"]
+        granted, reason = rows.columns.ints("granted") != 0, rows.columns.texts("reason")
+        named = granted & (rows.listed.lengths > 0) & (rows.namespace == self._main)
+        simple = named & ~reason.equal("rollback")
+        return {
+            **self._who(rows.columns, _flags(simple, ~granted, reason.equal("load_back"))),
+            **_span(rows.listed),
+        }
+
+    def _free(self) -> dict[int, Int64s | Flags]:
+        rows = self._events.slots["free"]
+        reason, columns = rows.columns.texts("reason"), rows.columns
+        simple = (rows.listed.lengths > 0) & (rows.namespace == self._main) & self._ledger.main.paged
+        flags = _flags(simple, None, reason.equal(*TAIL)) | np.where(reason.equal("evict"), c.EVICTS, 0)
+        return {**self._who(columns, flags), **_span(rows.listed), c.A: columns.ints("group")}
+
+    def _write(self) -> dict[int, Int64s | Flags]:
+        rows = self._events.slots["table_write"]
+        start, counts = rows.columns.ints("start"), rows.listed.lengths
+        followed = (start >= 0) & (start <= WIDEST - counts) & (rows.namespace == self._main)
+        number = len(self._events.slots["alloc"]) + np.arange(len(rows))
+        flags = _flags(followed & (counts > 0), ~followed, None)
+        return {**self._who(rows.columns, flags), **_span(rows.listed), c.A: start, c.B: number}
+
+    def _lengths(self) -> dict[int, Int64s | Flags]:
+        columns = self._events.rows["lengths"].columns
+        main = self._of_main(columns)
+        flags = _flags(main, ~main, columns.texts("cause").equal(TRIM))
+        lengths = {c.A: columns.ints("committed"), c.B: columns.ints("allocated")}
+        return {**self._who(columns, flags), **lengths}
+
+    def _forward(self) -> dict[int, Int64s | Flags]:
+        rows = self._events.slots["forward"]
+        idle = (rows.columns.ints("padded") == 1) | rows.columns.texts("mode").equal("idle")
+        left = idle | (rows.namespace != self._main)
+        return {**self._who(rows.columns, _flags(~left, left, None)), **_span(rows.listed)}
+
+    def _accept(self) -> dict[int, Int64s | Flags]:
+        written, table = self._events.accept_written, self._events.accept_table
+        flags = _flags(np.ones(len(written), dtype=np.bool_), None, None)
+        second = _span(table.listed)
+        return {
+            **self._who(written.columns, flags),
+            **_span(written.listed),
+            c.A: second[c.FIRST],
+            c.B: second[c.END],
+        }
+
+    def _stat(self) -> dict[int, Int64s | Flags]:
+        columns = self._events.rows["pool_stat"].columns
+        total, main = columns.ints("total"), self._of_main(columns)
+        empty = (columns.ints("available") == total) & (total != NULL) & (total > 0)
+        return {c.FLAGS: _flags(main & ~empty, ~main, None)}
+
+    def _of_main(self, columns: Columns) -> Mask:
+        pool = columns.texts("pool")
+        return np.asarray(~pool.known | pool.equal(self._ledger.namespaces.main_name))
+
+    def _who(self, columns: Columns, flags: Flags) -> dict[int, Int64s | Flags]:
+        if columns.has("request"):
+            flags |= np.where(columns.texts("request").known, c.WITH_REQUEST, 0).astype(np.int8)
+        found = {c.ROW: columns.ints("row"), c.ROW_EPOCH: columns.ints("epoch"), c.STEP: columns.ints("step")}
+        return {**found, c.FLAGS: flags}
+
+
+class CompiledFold:
+    """The fold of a ledger's events by compiled code, with `Ledger.handle` for what it leaves."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self._stretches = ledger, Stretches(ledger)
+        self._slots, self._codes = _slots(ledger), _codes(ledger)
+        self._seen = np.full(ledger.main.pages, -1, dtype=np.int64)
+        self._given = [_frozen(ledger.events.slots[name].listed.offsets) for name in GIVING]
+        ledger.given = self._pages_given
+
+    def fold(self, order: Order) -> None:
+        """Fold these events."""
+        for first in range(0, len(order.seq), EVENTS):
+            self._fold(self._stretches.of(order.part(first, first + EVENTS)))
+
+    def _fold(self, events: Int64s) -> None:
+        at, ledger = 0, self._ledger
+        while at < len(events):
+            if events[at, c.FLAGS] & (c.SIMPLE | c.WITHOUT):
+                at = self._compiled(events, at)
+            if at < len(events):
+                ledger.seq = int(events[at, c.SEQ])
+                ledger.handle(int(events[at, c.TABLE]), int(events[at, c.INDEX]))
+                at += 1
+        ledger.seq = int(events[-1, c.SEQ])
+
+    def _pages_given(self, tenure: Tenure) -> Int64s:
+        store, space = self._ledger.store, self._ledger.namespaces.all[self._ledger.namespaces.main]
+        lists = (self._slots.alloc, self._given[0], self._slots.write, self._given[1])
+        found: Int64s = ledger_compiled.given(
+            tenure.last, store.before, *lists, space.page_size, space.reserved, space.bound
+        )
+        return found
+
+    def _compiled(self, events: Int64s, at: int) -> int:
+        ledger = self._ledger
+        ledger.now[OPEN_GROUPS], ledger.now[QUIET] = len(ledger.groups.waiting), ledger.quiet
+        book, lives = _book(ledger, self._seen), _lives(ledger)
+        return int(ledger_compiled.fold(events, at, self._slots, book, lives, self._codes, ledger.now))
+
+
+def _flags(simple: Mask, without: Mask | None, special: Mask | None) -> Flags:
+    flags = np.where(simple, c.SIMPLE, 0).astype(np.int8)
+    for which, bit in ((without, c.WITHOUT), (special, c.SPECIAL)):
+        if which is not None:
+            flags |= np.where(which, bit, 0).astype(np.int8)
+    return flags
+
+
+def _span(lists: Ragged) -> dict[int, Int64s | Flags]:
+    return {c.FIRST: lists.offsets[:-1], c.END: lists.offsets[1:]}
+
+
+def _slots(ledger: Ledger) -> c.Slots:
+    names = ("alloc", "free", "table_write", "forward")
+    lists = [ledger.events.slots[name].listed.values for name in names]
+    return c.Slots(
+        *map(
+            _frozen,
+            (*lists, ledger.events.accept_written.listed.values, ledger.events.accept_table.listed.values),
+        )
+    )
+
+
+def _frozen(values: Int64s) -> Int64s:
+    """A view that can't be written: one type for the compiled code, whether Arrow owns the values or not."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _codes(ledger: Ledger) -> c.Codes:
+    laws = (("alias", "alloc"), ("alias", "table_write"), ("double", "free"), ("unsafe", "free"))
+    uses = (("dangling", "forward"), ("dangling", "accept"))
+    return c.Codes(*(ledger.facts.column(*which) for which in (*laws, *uses)))
+
+
+def _book(ledger: Ledger, seen: Int64s) -> c.Book:
+    book, space = ledger.main, ledger.namespaces.all[ledger.namespaces.main]
+    arrays = {name: getattr(book, name) for name in c.Book._fields if hasattr(book, name)}
+    return c.Book(**arrays, seen=seen, size=space.page_size, reserved=space.reserved, bound=space.bound)
+
+
+def _lives(ledger: Ledger) -> c.Lives:
+    store = ledger.store
+    return c.Lives(store.numbers, store.latest, store.slots, store.pages, store.before)
