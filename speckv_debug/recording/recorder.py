@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from speckv_debug.recording.atomic import write_json
+from speckv_debug.recording.blocks import Block
 from speckv_debug.recording.limits import Limits
 from speckv_debug.recording.manifest import PROCESS, create_manifest
 from speckv_debug.recording.process_file import label_of
@@ -108,6 +109,26 @@ class Recorder:
             self._active = False
             log.exception("speckv-debug: recording ended")
 
+    def emit_rows(self, table: str, rows: int, /, **columns: Any) -> None:
+        """Record consecutive events of one table in one call; never blocks, never raises.
+
+        Args:
+            table: Name of the event table.
+            rows: How many events; none is no event.
+            columns: The schema's columns: `Each` or `Cut` where rows differ, else one value for all. What they
+                hold must be snapshots, or objects with `resolve()` that the writer thread calls, in order.
+        """
+        if not self._active or not rows:
+            return
+        try:
+            with self._lock:
+                over = self._steps_left is not None and self._over(columns.get("step"))
+                if self._active and not over:
+                    self._put_rows(Block(table, rows, columns))
+        except Exception:  # an engine must never see a fault of its recorder
+            self._active = False
+            log.exception("speckv-debug: recording ended")
+
     def note(self, text: str, *, level: str = "info", step: int | None = None) -> None:
         """Record a remark."""
         self.emit("note", level=level, text=text, step=step)
@@ -146,18 +167,32 @@ class Recorder:
             self._writer.thread.join(timeout_s)
 
     def _put(self, table: str, columns: dict[str, Any]) -> None:
-        if (waiting := len(self._queue)) >= self._room:
-            self._lost[table] = self._lost.get(table, 0) + 1
+        if not self._has_room(table, 1):
             return
-        if self._lost:
-            self._put_drops()
-        if waiting == self._room // 2:
-            self._writer.wake.set()
         columns["seq"] = self._seq
         if columns.get("t_ns") is None:
             columns["t_ns"] = time.time_ns()
         self._queue.append((table, columns))
         self._seq += 1
+
+    def _put_rows(self, block: Block) -> None:
+        if not self._has_room(block.table, block.rows):
+            return
+        block.seq = self._seq
+        block.columns["t_ns"] = time.time_ns()
+        self._queue.append((block.table, block))
+        self._seq += block.rows
+
+    def _has_room(self, table: str, rows: int) -> bool:
+        """Whether another entry may wait for the writer; what may not is counted."""
+        if (waiting := len(self._queue)) >= self._room:
+            self._lost[table] = self._lost.get(table, 0) + rows
+            return False
+        if self._lost:
+            self._put_drops()
+        if waiting == self._room // 2:
+            self._writer.wake.set()
+        return True
 
     def _put_drops(self) -> None:
         """Say what was lost at the place where it was lost."""

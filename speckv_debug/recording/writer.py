@@ -1,4 +1,8 @@
-"""The writer thread: takes events from the queue, resolves staged values, spools, hands over for sealing."""
+"""The writer thread: takes events from the queue, resolves staged values, spools, hands over for sealing.
+
+While it holds the interpreter lock, the engine's thread waits. So it turns what waits into few large Arrow calls,
+lets go of the lock between them, and looks at a value that is still on the device again later instead of waiting.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,28 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from speckv_debug.recording.blocks import Block, Cut, Each, blocks_to_batch
 from speckv_debug.recording.manifest import finish_manifest
 from speckv_debug.recording.rows import Row, misfit, to_batch
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.recording.sealing import Sealer, TableLog
 from speckv_debug.recording.spool import FOLDER
 
-Entry = tuple[str, Row]
+Entry = tuple[str, Row | Block]
 CHUNK_ROWS = 8_192
 SIZE_EVERY_S = 1.0
+LOOK_AGAIN_S = 0.02
+"""How soon a value is looked at again that is late on its way from the device."""
+LAST_WAIT_S = 5.0
+"""How long the end of a recording waits for such values."""
 PLAIN = frozenset({int, str, bool, float, list, tuple, type(None)})
 COLUMN_NAMES = {table: frozenset(schema.names) for table, schema in SCHEMAS.items()}
 
@@ -48,8 +58,10 @@ class Writer:
         self._queue = queue
         self._finish = finish
         self._flush_s = flush_s
-        self._pending: dict[str, list[Row]] = {}
+        self._pending: dict[str, list[Row | Block]] = {}
         self._pending_rows = 0
+        self._waits = False
+        self._give_up_at: float | None = None
         self._said: set[str] = set()
         self._sealer = Sealer(seal_s)
         self._logs: dict[str, TableLog] = {}
@@ -70,7 +82,7 @@ class Writer:
         failure = None
         try:
             while not self.ending or self._queue or self._pending:
-                self.wake.wait(self._flush_s)
+                self.wake.wait(LOOK_AGAIN_S if self._waits or self.ending else self._flush_s)
                 self.wake.clear()
                 self._drain()
                 self._sealer.tend(self._logs.values())
@@ -87,50 +99,63 @@ class Writer:
             log.warning("speckv-debug: %s: %s", self._folder.parent, error)
 
     def _drain(self) -> None:
-        """Spool everything that waits now, in chunks."""
+        """Spool everything that waits now, in chunks, up to the first value that is still on the device."""
         flush_at = time.monotonic() + self._flush_s
+        self._waits = False
         for _ in range(len(self._queue)):
-            table, row = self._queue.popleft()
-            if why := self._prepare(table, row):
-                self._refuse(table, row, why)
+            if self._is_awaited(self._queue[0][1]):
+                break
+            table, entry = self._queue.popleft()
+            if why := self._prepare(table, entry):
+                self._refuse(table, entry, why)
             else:
-                self._add(table, row)
+                self._add(table, entry)
             if self._pending_rows >= CHUNK_ROWS or time.monotonic() >= flush_at:
                 self._flush()
                 flush_at = time.monotonic() + self._flush_s
         self._flush()
 
-    def _prepare(self, table: str, row: Row) -> str | None:
+    def _is_awaited(self, entry: Row | Block) -> bool:
+        """Whether a value of the entry is still on the device; at the end only so long."""
+        columns = entry.columns if isinstance(entry, Block) else entry
+        if all(map(_is_ready, columns.values())):
+            return False
+        self._waits = time.time_ns() - _moment(entry) > self._flush_s * 1e9
+        if not self.ending:
+            return True
+        self._give_up_at = self._give_up_at or time.monotonic() + LAST_WAIT_S
+        return time.monotonic() < self._give_up_at
+
+    def _prepare(self, table: str, entry: Row | Block) -> str | None:
         """Resolve staged values in place; why the event can't be kept, or None."""
         if table not in COLUMN_NAMES:
             return "there is no such table"
-        for column, value in row.items():
-            if type(value) not in PLAIN and hasattr(value, "resolve"):
-                try:
-                    row[column] = self._resolve(value)
-                except Exception as error:  # noqa: BLE001 (a lost device value is one drop)
-                    return f"column {column}: {type(error).__name__}: {str(error)[:120]}"
-        if not row.keys() <= COLUMN_NAMES[table]:
-            for column in row.keys() - COLUMN_NAMES[table]:
+        columns = entry.columns if isinstance(entry, Block) else entry
+        for column, value in columns.items():
+            try:
+                if type(value) in (Each, Cut):
+                    if type(value.values) not in PLAIN and hasattr(value.values, "resolve"):
+                        columns[column] = _with_values(value, value.values.resolve())
+                elif type(value) not in PLAIN and hasattr(value, "resolve"):
+                    columns[column] = value.resolve()
+            except Exception as error:  # noqa: BLE001 (a lost device value is one drop)
+                return f"column {column}: {type(error).__name__}: {str(error)[:120]}"
+        if not columns.keys() <= COLUMN_NAMES[table]:
+            for column in columns.keys() - COLUMN_NAMES[table]:
                 self._say_once(f"table {table} has no column {column}; it is left out")
         return None
 
-    def _resolve(self, value: Any) -> Any:
-        """The staged value; what waits is spooled first if the device may keep us waiting."""
-        ready = getattr(value, "ready", None)
-        if callable(ready) and not ready():
-            self._flush()
-        return value.resolve()
+    def _add(self, table: str, entry: Row | Block) -> None:
+        self._pending.setdefault(table, []).append(entry)
+        self._pending_rows += entry.rows if isinstance(entry, Block) else 1
 
-    def _add(self, table: str, row: Row) -> None:
-        self._pending.setdefault(table, []).append(row)
-        self._pending_rows += 1
-
-    def _refuse(self, table: str, row: Row, why: str) -> None:
-        """Put a drop in the event's place, so that seq stays dense."""
-        t_ns = row["t_ns"] if type(row["t_ns"]) is int else None
-        drop = {"table": _text(table), "rows": 1, "why": _text(why)}
-        self._add("drop", {"seq": row["seq"], "t_ns": t_ns, **drop})
+    def _refuse(self, table: str, entry: Row | Block, why: str) -> None:
+        """Put a drop in the place of each event, so that seq stays dense."""
+        first, rows = (entry.seq, entry.rows) if isinstance(entry, Block) else (entry["seq"], 1)
+        t_ns = _moment(entry) or None
+        for seq in range(first, first + rows):
+            drop = {"table": _text(table), "rows": 1, "why": _text(why)}
+            self._add("drop", {"seq": seq, "t_ns": t_ns, **drop})
         self._say_once(f"an event of table {table} was dropped: {why}")
 
     def _say_once(self, text: str) -> None:
@@ -139,26 +164,43 @@ class Writer:
             self.say(_text(text), level="warning")
 
     def _flush(self) -> None:
-        """One batch a table to the spool; a row that doesn't fit its table becomes a drop."""
+        """Few large batches a table to the spool; a row that doesn't fit its table becomes a drop."""
         pending, self._pending, self._pending_rows = self._pending, {}, 0
-        batches = {t: self._convert(t, rows) for t, rows in pending.items() if t != "drop"}
-        drops = pending.get("drop", []) + self._pending.pop("drop", [])
-        batches["drop"] = self._convert("drop", sorted(drops, key=lambda row: row["seq"]))
-        for table, batch in batches.items():
-            if batch is not None:
+        drops: list[Any] = pending.pop("drop", [])
+        for table, entries in pending.items():
+            for batch in self._batches(table, entries):
                 self._log(table).append(batch)
+                time.sleep(0)  # let the engine's thread have the interpreter
+        drops += self._pending.pop("drop", [])
+        self._pending_rows = 0
+        if drops:
+            self._log("drop").append(to_batch("drop", sorted(drops, key=lambda row: row["seq"])))
 
-    def _convert(self, table: str, rows: list[Row]) -> pa.RecordBatch | None:
-        try:
-            return to_batch(table, rows) if rows else None
-        except Exception:  # noqa: BLE001 (whatever a foreign object raises; now row by row)
-            good = []
+    def _batches(self, table: str, entries: list[Row | Block]) -> Iterator[pa.RecordBatch]:
+        """Entries of one kind that follow one another make one batch."""
+        for kind, run in groupby(entries, type):
+            together: list[Any] = list(run)
+            try:
+                yield (blocks_to_batch if kind is Block else to_batch)(table, together)
+            except Exception:  # noqa: BLE001 (whatever a foreign object raises; now row by row)
+                yield from self._sound(table, together)
+
+    def _sound(self, table: str, entries: list[Row | Block]) -> Iterator[pa.RecordBatch]:
+        """The rows that fit; each of the others becomes a drop."""
+        good = []
+        for entry in entries:
+            try:
+                rows = list(entry.as_rows()) if isinstance(entry, Block) else [entry]
+            except Exception as error:  # noqa: BLE001 (a block whose columns don't fit together)
+                self._refuse(table, entry, f"{type(error).__name__}: {str(error)[:120]}")
+                continue
             for row in rows:
                 if why := misfit(table, row):
                     self._refuse(table, row, why)
                 else:
                     good.append(row)
-        return to_batch(table, good) if good else None
+        if good:
+            yield to_batch(table, good)
 
     def _log(self, table: str) -> TableLog:
         if table not in self._logs:
@@ -171,6 +213,25 @@ class Writer:
         self._size_at = time.monotonic() + SIZE_EVERY_S
         if _size_on_disk(self._folder.parent) >= self._max_bytes:
             self._limit_reached(f"the limit of {self._max_bytes} bytes was reached")
+
+
+def _is_ready(value: Any) -> bool:
+    """Whether a column's value needs no waiting."""
+    values = value.values if type(value) in (Each, Cut) else value
+    if type(values) in PLAIN:
+        return True
+    ready = getattr(values, "ready", None)
+    return bool(ready()) if callable(ready) else True
+
+
+def _with_values(value: Each | Cut, values: Any) -> Each | Cut:
+    return Each(values) if isinstance(value, Each) else Cut(values, value.lengths, value.stride)
+
+
+def _moment(entry: Row | Block) -> int:
+    """When an entry was recorded, ns; 0 if that can't be told."""
+    t_ns = (entry.columns if isinstance(entry, Block) else entry)["t_ns"]
+    return t_ns if type(t_ns) is int else 0
 
 
 def _text(text: str) -> str:
