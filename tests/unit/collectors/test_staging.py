@@ -1,14 +1,7 @@
 """Staged values are those of the moment, whatever the engine does to its tensors afterwards."""
 
-import gc
-import threading
-import weakref
-from types import SimpleNamespace
-
-import pytest
 import torch
 
-from speckv_debug.collectors import staging
 from speckv_debug.collectors.staging import Derived, fingerprints, is_capturing, stage
 
 
@@ -65,58 +58,3 @@ def test_fingerprints_of_a_copy_in_bfloat16():
 
 def test_nothing_is_captured_without_a_gpu():
     assert not is_capturing()
-
-
-@pytest.fixture
-def device(monkeypatch):
-    """A stand-in for CUDA: copies are done when `device.done` is set; `device.set_by` tells which threads chose it."""
-    state = SimpleNamespace(done=False, set_by=[])
-
-    class Event:
-        def record(self):
-            pass
-
-        def query(self):
-            return state.done
-
-        def synchronize(self):
-            state.done = True
-
-    def set_device(device):
-        state.set_by.append(threading.get_ident())
-
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr(torch.cuda, "set_device", set_device)
-    monkeypatch.setattr(staging._pinned, "borrow", lambda count, dtype: torch.empty(64, dtype=dtype))
-    monkeypatch.setattr(staging, "_copying", staging.deque())
-    return state
-
-
-def transfer(*values):
-    """A copy under way, and a weak reference to its device tensor."""
-    source = torch.tensor(values)
-    return staging._Transfer(source), weakref.ref(source)
-
-
-def test_a_device_tensor_is_let_go_when_its_copy_is_done_though_nobody_resolves_it(device):
-    first, source = transfer(1, 2)
-    transfer(3)
-    gc.collect()
-    assert source() is not None, "the copy still reads it"
-    device.done = True
-    transfer(4)
-    gc.collect()
-    assert source() is None
-    assert first.take().tolist() == [1, 2]
-
-
-def test_the_thread_that_resolves_is_on_the_tensors_device(device):
-    first, _ = transfer(1)
-    second, _ = transfer(2)
-    assert not first.done()
-    assert device.set_by == [], "the engine's thread chooses its device itself"
-    writer = threading.Thread(target=lambda: (first.done(), first.take(), second.take()))
-    writer.start()
-    ident = writer.ident
-    writer.join()
-    assert device.set_by == [ident], "once a thread"
