@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Mapping
@@ -11,6 +12,22 @@ from typing import Any, Protocol
 
 OUT_VARIABLE = "SPECKV_DEBUG_OUT"
 """The recording that engine processes write into; recording is on if and only if it is set."""
+
+LEVEL_VARIABLE = "SPECKV_DEBUG_LEVEL"
+"""How much is recorded: 1, 2 or 3."""
+DEFAULT_LEVEL = 2
+LEVELS = ("1", "2", "3")
+
+log = logging.getLogger("speckv_debug")
+
+
+def level_from_env(env: Mapping[str, str] = os.environ) -> int:
+    """The level that `record --level` passed on, 2 without; one that is none is logged and left out."""
+    text = env.get(LEVEL_VARIABLE)
+    if not text or text in LEVELS:
+        return int(text or DEFAULT_LEVEL)
+    log.warning("speckv-debug: %s is %r, not 1, 2 or 3: recording at level 2", LEVEL_VARIABLE, text)
+    return DEFAULT_LEVEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

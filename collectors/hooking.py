@@ -15,7 +15,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from speckv_debug.collectors.calls import Call
@@ -56,15 +56,24 @@ class Methods:
 
 @dataclass(slots=True)
 class _Patch:
+    """One wrapped function; `importers` are the modules that hold it by name."""
+
     owner: Any
     attribute: str
     original: Any
     wrapper: Any
+    importers: list[tuple[Any, str]] = field(default_factory=list)
 
     def put(self, new: Any, old: Any) -> None:
         setattr(self.owner, self.attribute, new)
         if not isinstance(self.owner, type):
-            _repoint_importers(old, new, self.owner)
+            self.importers = _repoint_importers(old, new, self.owner)
+
+    def exchange(self, new: Any, old: Any) -> None:
+        """As `put`, in the places that are known: cheap."""
+        for owner, attribute in ((self.owner, self.attribute), *self.importers):
+            if vars(owner).get(attribute) is old:
+                setattr(owner, attribute, new)
 
 
 class Patches:
@@ -112,6 +121,16 @@ class Patches:
         if found or not (methods.optional or methods.name in self.resolved):
             self.resolved[methods.name] = ", ".join(found) or None
         return bool(found)
+
+    def lift(self) -> None:
+        """Put the original functions back for a while; `replace` puts the hooks on again."""
+        for patch in reversed(self._installed):
+            patch.exchange(patch.original, patch.wrapper)
+
+    def replace(self) -> None:
+        """Undo a `lift`."""
+        for patch in self._installed:
+            patch.exchange(patch.wrapper, patch.original)
 
     def undo(self) -> None:
         """Put the original functions back, last patch first; a function that others wrapped since is only silenced."""
@@ -237,11 +256,14 @@ def _find(candidate: str) -> tuple[Any, str]:
     return (owner, attribute) if owner is not None and attribute in vars(owner) else (None, "")
 
 
-def _repoint_importers(old: Any, new: Any, source: Any) -> None:
-    """Give `new` to every loaded module that imported `old` by name."""
+def _repoint_importers(old: Any, new: Any, source: Any) -> list[tuple[Any, str]]:
+    """Give `new` to every loaded module that imported `old` by name; those places."""
+    places = []
     for module in list(sys.modules.values()):
         if not isinstance(module, types.ModuleType) or module is source:
             continue
         for attribute, value in list(vars(module).items()):
             if value is old:
                 setattr(module, attribute, new)
+                places.append((module, attribute))
+    return places

@@ -19,7 +19,7 @@ from speckv_debug.collectors.sglang.engine import NGRAM
 from speckv_debug.collectors.sglang.journal import Held
 from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.sglang.verify_rows import Commit, Sampled, verify_rows
-from speckv_debug.collectors.staging import Staged, stage
+from speckv_debug.collectors.staging import Staged, send
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _Round:
     """One target verify while it runs."""
 
     sampling: str
-    target_predict: Staged | None = None
+    target_predict: Any = None
     counts: Any = None
     sampled: Sampled | None = None
     held: Held | None = None
@@ -77,9 +77,10 @@ class AcceptHooks:
     def _finish(self, finished: _Round, result: Any) -> None:
         with finished.stack:
             if finished.sampled is not None and finished.held is not None:
-                commit = Commit.of(result, finished.sampled)
-                for row in verify_rows(finished.sampled, commit):
-                    self._scene.journal.lead(finished.held, "accept", **row)
+                sampled = finished.sampled
+                columns = verify_rows(sampled, Commit.of(result, sampled))
+                self._scene.journal.lead_rows(finished.held, "accept", len(sampled.requests), **columns)
+        send(joined=self._scene.activity.schedule_batch is not None)
 
     def prepare_verify(self, call: Call) -> Steps:
         """Behind it, `batch.out_cache_loc` is built: take the rows' entries as they stand then."""
@@ -87,16 +88,7 @@ class AcceptHooks:
         batch = call["batch"]
         if batch.forward_mode.is_target_verify():
             width = batch.out_cache_loc.numel() // len(batch.seq_lens)
-            self._table_slots = self._window(batch, width)
-
-    def _window(self, batch: Any, width: int) -> Staged:
-        """`req_to_token[row, seq_len : seq_len + width]` of each request; never past the row's end."""
-        import torch
-
-        table = self._scene.engine.table.req_to_token
-        places = batch.seq_lens.long()[:, None] + torch.arange(width, device=table.device)[None]
-        rows = batch.req_pool_indices.long()[:, None]
-        return stage(table[rows, places.clamp(max=table.shape[1] - 1)])
+            self._table_slots = self._scene.table_windows(batch.req_pool_indices, batch.seq_lens, width)
 
     def sample(self, call: Call) -> Steps:
         """eagle_sample(verify_input, batch, …) → (predict, accept_lens, accept_index)."""
@@ -111,8 +103,9 @@ class AcceptHooks:
                 call["verify_input"], batch, triple, table_slots, self._scene.activity.batch
             )
             running.sampled.sampling = running.sampling
-            running.sampled.target_predict = running.target_predict
-            running.sampled.correct = None if running.counts is None else stage(running.counts)
+            if self._scene.level > 1:
+                running.sampled.lists["target_predict"] = running.target_predict
+            running.sampled.correct = running.counts
             running.sampled.algorithm = (self._scene.engine.algorithm or "").lower() or None
             running.held = running.stack.enter_context(self._scene.journal.hold())
         if alone:
@@ -133,7 +126,7 @@ class AcceptHooks:
         running = self._round
         if running is not None:
             running.sampling = sampling
-            running.target_predict = None if chosen is None else stage(chosen)
+            running.target_predict = chosen
             running.counts = call.get("accept_token_num")
         result = yield
         if running is not None and isinstance(result, tuple) and len(result) == 3:

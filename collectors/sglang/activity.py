@@ -46,7 +46,7 @@ class Freeing:
 class Activity:
     """Nested contexts of the one scheduler thread."""
 
-    batch: tuple[Identity, ...] = ()
+    batch: Sequence[Identity] = ()
     schedule_batch: Any = None
     mover: str = "other"
     grants: list[Grant] = field(default_factory=list)
@@ -120,7 +120,7 @@ class Activity:
     def running(self, schedule_batch: Any, identities: Sequence[Identity]) -> Iterator[None]:
         """Let forwards and verifies belong to the requests of a batch."""
         before = (self.schedule_batch, self.batch)
-        self.schedule_batch, self.batch = schedule_batch, tuple(identities)
+        self.schedule_batch, self.batch = schedule_batch, identities
         try:
             yield
         finally:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from speckv_debug.collectors.base import Capabilities, handshake
+from speckv_debug.collectors.base import Capabilities, handshake, level_from_env
 from speckv_debug.collectors.hooking import Patches
 from speckv_debug.collectors.sglang import describe
 from speckv_debug.collectors.sglang.accept import AcceptHooks
@@ -19,6 +20,7 @@ from speckv_debug.collectors.sglang.forwards import ForwardHooks
 from speckv_debug.collectors.sglang.growth import GrowthHooks
 from speckv_debug.collectors.sglang.journal import Journal, Sink
 from speckv_debug.collectors.sglang.lengths import LengthHooks
+from speckv_debug.collectors.sglang.levels import hooked, muted_tables
 from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
 from speckv_debug.collectors.sglang.moves import MoveHooks
 from speckv_debug.collectors.sglang.pages import PageHooks
@@ -27,8 +29,11 @@ from speckv_debug.collectors.sglang.releases import tier
 from speckv_debug.collectors.sglang.requests import Rows
 from speckv_debug.collectors.sglang.scene import HookGroup, Scene
 from speckv_debug.collectors.sglang.table import TableHooks
+from speckv_debug.collectors.staging import prepare, send
 
 ENGINE = "sglang"
+FLUSH_S = 0.4
+"""How often what waits goes to the spool: rarely, so that it goes in few large calls, and yet within a second."""
 log = logging.getLogger("speckv_debug")
 
 
@@ -38,10 +43,14 @@ class SglangCollector:
     Args:
         sink: The recorder, or None to make one when the scheduler is being built.
         out: The recording, if `sink` is None.
+        level: How much is recorded, 1 to 3; what `record --level` told if None.
     """
 
-    def __init__(self, out: Path | None = None, sink: Sink | None = None) -> None:
+    def __init__(self, out: Path | None = None, sink: Sink | None = None, level: int | None = None) -> None:
         self._out, self._sink = out, sink
+        self._level = level_from_env() if level is None else level
+        self._of_level: dict[int, Patches] = {}
+        self._interrupted = False
         self._scene: Scene | None = None
         self._patches: Patches | None = None
         self._waiting: Patches | None = None
@@ -57,17 +66,20 @@ class SglangCollector:
         engine, patches = self._scene.engine, self._patches
         return Capabilities(
             tables=tuple(
-                table
-                for table in recorded_tables(engine, patches.resolved, patches.broken)
-                if table not in self._withdrawn
+                table for table in self._whole_tables(engine, patches) if table not in self._withdrawn
             ),
             hooks={
                 name: None if name in patches.broken else to for name, to in sorted(patches.resolved.items())
             },
             pools=describe.pools(engine),
-            settings=describe.settings(engine),
+            settings=describe.settings(engine) | {"level": self._level},
             from_start=self._from_start,
         )
+
+    def _whole_tables(self, engine: Engine, patches: Patches) -> tuple[str, ...]:
+        if self._interrupted:
+            return ("note", "drop")
+        return recorded_tables(engine, patches.resolved, patches.broken, self._level)
 
     def wait_with(self, patches: Patches) -> None:
         """Patches that wait for a scheduler: `detach` undoes them too."""
@@ -94,14 +106,37 @@ class SglangCollector:
             self._give_up(error)
 
     def _bind(self, scheduler: Any, sink: Sink) -> None:
-        journal = Journal(sink)
-        self._scene = Scene(Engine(scheduler), journal, Activity(), Rows(), self._withdraw)
-        self._patches = Patches(self._failed, live=lambda: journal.is_live)
-        self._from_start = self._scene.engine.is_untouched()
-        journal.overlap, journal.bound = self._scene.engine.overlaps, True
-        loop = self._install(self._scene, self._patches)
+        journal = Journal(sink, muted_tables(self._level))
+        engine = Engine(scheduler)
+        self._scene = Scene(engine, journal, Activity(), Rows(), self._withdraw, self._level)
+        self._from_start = engine.is_untouched()
+        journal.overlap, journal.bound = engine.overlaps, True
+        prepare(engine.table.req_to_token.device)
+        loop = self._install(self._scene)
         sink.update_process(**self.capabilities.as_fields())
         loop.pool_stat()
+
+    def set_level(self, level: int) -> None:
+        """Record more or less from here on, or nothing at all (0); between two functions of the scheduler's loop.
+
+        A recording that was interrupted claims no table and no start: what came between is not in it.
+        """
+        if self._scene is None or self._patches is None or self._sink is None:
+            raise RuntimeError("there is no scheduler yet")
+        self._patches.lift()
+        if not self._interrupted:
+            self._interrupted, self._from_start = True, False
+            self._sink.note("the level is changed while recording: no table is whole", level="warning")
+            self._sink.update_process(**self.capabilities.as_fields())
+        if level:
+            self._level = level
+            self._scene = replace(self._scene, level=level)
+            self._scene.journal.muted = muted_tables(level)
+            if level in self._of_level:
+                self._patches = self._of_level[level]
+                self._patches.replace()
+            else:
+                self._install(self._scene)
 
     def _give_up(self, error: Exception) -> None:
         """Binding failed: nothing is recorded of this scheduler, and the recording says why."""
@@ -131,17 +166,23 @@ class SglangCollector:
             if patches is not None:
                 patches.undo()
         if self._sink is not None:
+            send()
             self._sink.close()
 
-    def _install(self, scene: Scene, patches: Patches) -> LoopHooks:
+    def _install(self, scene: Scene) -> LoopHooks:
+        """Put the hooks of the scene's level in place."""
+        patches = Patches(self._failed, live=lambda: scene.journal.is_live)
+        self._patches = self._of_level[scene.level] = patches
         results = ResultSteps()
         loop = LoopHooks(scene, results)
         groups: list[HookGroup] = [loop, LengthHooks(scene, results), *_groups(scene)]
         for group in groups:
             for target, hook in group.functions():
-                patches.install(target, hook)
+                if hooked(target.name, scene.level):
+                    patches.install(target, hook)
             for methods in group.methods():
-                patches.install_methods(methods)
+                if hooked(methods.name, scene.level):
+                    patches.install_methods(methods)
         return loop
 
     def _withdraw(self, table: str, why: str) -> None:
@@ -175,4 +216,4 @@ def _recorder(out: Path, rank: Mapping[str, int | None]) -> Sink:
 
     release = describe.release()
     reported = handshake(ENGINE, release, rank, Capabilities(), tier(release))
-    return Recorder(out, reported, limits=Limits.from_env())
+    return Recorder(out, reported, limits=Limits.from_env(), flush_s=FLUSH_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from speckv_debug.collectors.sglang import levels
 from speckv_debug.collectors.sglang.engine import NGRAM, Engine
 
 SCHEDULING = ("next_batch", "run_batch", "process_result")
@@ -45,18 +46,34 @@ DRAFTING: dict[str, tuple[str, ...]] = {
 
 
 def recorded_tables(
-    engine: Engine, resolved: Mapping[str, str | None], broken: Collection[str]
+    engine: Engine,
+    resolved: Mapping[str, str | None],
+    broken: Collection[str],
+    level: int = levels.FORENSIC,
 ) -> tuple[str, ...]:
     """The tables and kinds that are recorded whole, `note` and `drop` included."""
     works = {name: to is not None and name not in broken for name, to in resolved.items()}
-    needs = _needs(engine)
+    needs = _at_level(_needs(engine), level)
     whole = {
         t for t, hooks in needs.items() if all(works.get(h, h in OPTIONAL) for h in (*hooks, *SCHEDULING))
     }
     kinds = {table for table in whole if table.startswith("forward:")}
     if kinds == {table for table in needs if table.startswith("forward:")} and not engine.runs_draft_graphs:
-        whole = (whole - kinds) | {"forward"}
+        whole = (whole - kinds) | {"forward"} if level > levels.BRIEF else whole
     return (*sorted(whole), "note", "drop")
+
+
+def _at_level(needs: Mapping[str, tuple[str, ...]], level: int) -> dict[str, tuple[str, ...]]:
+    """What is filled at a level, and by which of its hooks; hidden states are compacted at level 3 alone."""
+    muted = levels.muted_tables(level)
+    found = {
+        table: tuple(hook for hook in hooks if levels.hooked(hook, level))
+        for table, hooks in needs.items()
+        if table not in muted
+    }
+    if level < levels.FORENSIC and "compact" in found.get("compact", ()):
+        found["compact:predict"] = found.pop("compact")
+    return found
 
 
 def _needs(engine: Engine) -> dict[str, tuple[str, ...]]:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
-from speckv_debug.collectors.sglang.requests import NOBODY, Identity
+from speckv_debug.collectors.sglang.requests import NOBODY, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.collectors.staging import Derived, Staged, stage
+from speckv_debug.collectors.staging import Derived, Staged, send, stage
+from speckv_debug.recording.blocks import Cut, Each
 
-Forward = dict[str, Any]
+Forwards = tuple[int, dict[str, Any]]
+"""How many requests, and the columns of `forward`."""
+SAMPLING = ("extend", "decode")
+"""Modes behind which the target's worker samples a token."""
 
 
 class ForwardHooks:
@@ -20,7 +27,7 @@ class ForwardHooks:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._unsampled: list[Forward] | None = None
+        self._unsampled: list[Forwards] | None = None
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         yield targets.WORKER_FORWARD, self.worker_forward
@@ -39,66 +46,79 @@ class ForwardHooks:
             result = yield
             self._sample(self._unsampled, getattr(result, "next_token_ids", None))
         finally:
-            rows, self._unsampled = self._unsampled, None
-            for row in rows:
-                self._scene.journal.emit("forward", **row)
+            forwards, self._unsampled = self._unsampled, None
+            for rows, columns in forwards:
+                self._scene.journal.emit_rows("forward", rows, **columns)
+            if forwards:
+                send(joined=True)
 
-    def _sample(self, rows: Sequence[Forward], tokens: Any) -> None:
+    def _sample(self, forwards: Sequence[Forwards], tokens: Any) -> None:
         """A request whose prompt goes on in another chunk has no sampled token."""
         if tokens is None:
             return
-        staged, batch = stage(tokens), self._scene.activity.schedule_batch
+        staged, batch = stage(tokens, settled=True), self._scene.activity.schedule_batch
         unfinished = getattr(batch, "chunked_req", None)
-        for index, (row, req) in enumerate(zip(rows, batch.reqs, strict=False)):
-            goes_on = row["mode"] == "extend" and req is unfinished
-            if not goes_on and index < tokens.numel():
-                row["next_token"] = staged.item(index)
+        for rows, columns in forwards:
+            goes_on = columns["mode"] == "extend" and unfinished is not None
+            last = [not (goes_on and req is unfinished) for req in batch.reqs][:rows]
+            columns["next_token"] = Each(Derived(partial(_sampled, staged, last, rows), staged.ready))
 
     def model_forward(self, call: Call) -> Steps:
         """ModelRunner.forward(forward_batch): recorded as it is launched, an idle one with the padding it gets inside."""
         runner, batch = call["self"], call["forward_batch"]
         pool = self._scene.engine.pool_name(runner.token_to_kv_pool)
-        if pool is None or self._scene.activity.schedule_batch is None:
+        drafts = runner is not self._scene.engine.target_runner
+        mode = _mode(batch.forward_mode, drafts)
+        if pool is None or self._scene.activity.schedule_batch is None or not self._takes(mode):
             yield
             return
-        if idle := str(batch.forward_mode.name) == "IDLE":
+        if idle := mode == "idle":
             yield
-        rows = list(
-            _rows(batch, runner is not self._scene.engine.target_runner, pool, self._scene.activity.batch)
-        )
-        if self._unsampled is not None and rows and rows[0]["mode"] in ("extend", "decode"):
-            self._unsampled.extend(rows)
-        else:
-            for row in rows:
-                self._scene.journal.emit("forward", **row)
+        if batch.out_cache_loc is not None:
+            self._record(mode, _columns(batch, str(mode), pool, self._scene.activity.batch))
         if not idle:
             yield
 
+    def _takes(self, mode: str | None) -> bool:
+        """At level 1 a verify and its drafts are known from `accept` alone."""
+        return mode is not None and (self._scene.level > 1 or mode in SAMPLING)
 
-def _rows(batch: Any, drafts: bool, pool: str, whose: Sequence[Identity]) -> Iterator[Forward]:
-    mode = _mode(batch.forward_mode, drafts)
-    if mode is None or batch.out_cache_loc is None:
-        return
-    count, slots = int(batch.batch_size), stage(batch.out_cache_loc)
-    tokens = None if batch.input_ids is None else stage(batch.input_ids)
-    positions = None if batch.positions is None else stage(batch.positions)
+    def _record(self, mode: str | None, forward: Forwards) -> None:
+        if self._unsampled is not None and mode in SAMPLING:
+            self._unsampled.append(forward)
+        else:
+            self._scene.journal.emit_rows("forward", forward[0], **forward[1])
+
+
+def _columns(batch: Any, mode: str, pool: str, whose: Sequence[Identity]) -> Forwards:
+    """One row a request. The batch is the engine's own until its forward is done, a draft's changes between steps."""
+    settled = mode in SAMPLING or mode == "target_verify"
+    count, slots = int(batch.batch_size), stage(batch.out_cache_loc, settled=settled)
+    tokens = None if batch.input_ids is None else stage(batch.input_ids, settled=settled)
+    positions = None if batch.positions is None else stage(batch.positions, settled=settled)
     if mode == "idle":
         written = {"slots": slots, "tokens": tokens, "positions": positions}
-        yield {"mode": mode, **NOBODY.columns(), "pool": pool, **written, "padded": True}
-        return
-    spans, lengths = _spans(batch, mode, count), stage(batch.seq_lens)
-    for index, (start, stop) in enumerate(spans):
-        identity = whose[index] if index < len(whose) else NOBODY
-        yield {
-            "mode": mode,
-            **identity.columns(),
-            "pool": pool,
-            "slots": slots.part(start, stop),
-            "tokens": tokens and tokens.part(start, stop),
-            "positions": positions and positions.part(start, stop),
-            "padded": index >= len(whose),
-            **_reach(mode, lengths, index, stop - start),
+        lists = {
+            name: values and Cut(values, batch.out_cache_loc.numel()) for name, values in written.items()
         }
+        return 1, {"mode": mode, **NOBODY.columns(), "pool": pool, **lists, "padded": True}
+    widths = _widths(batch, mode, count)
+    return count, {
+        "mode": mode,
+        **Batch.of(whose).first(count).columns(),
+        "pool": pool,
+        "slots": Cut(slots, widths),
+        "tokens": tokens and Cut(tokens, widths),
+        "positions": positions and Cut(positions, widths),
+        "padded": count > len(whose) and Each([place >= len(whose) for place in range(count)]),
+        **_reach(mode, stage(batch.seq_lens, settled=settled), widths, count),
+    }
+
+
+def _sampled(tokens: Staged, last: Sequence[bool], rows: int) -> list[int | None]:
+    values: list[Any] = tokens.resolve().tolist()[:rows]
+    taken = [token if done else None for token, done in zip(values, last, strict=False)]
+    return [*taken, *[None] * (rows - len(taken))]
 
 
 def _mode(forward_mode: Any, drafts: bool) -> str | None:
@@ -113,19 +133,14 @@ def _mode(forward_mode: Any, drafts: bool) -> str | None:
     return {"TARGET_VERIFY": "target_verify", "IDLE": "idle"}.get(name)
 
 
-def _spans(batch: Any, mode: str, count: int) -> list[tuple[int, int]]:
-    """Each request's part of the flat batch; only an extend is ragged, and its lengths are on the host."""
+def _widths(batch: Any, mode: str, count: int) -> int | list[int]:
+    """Each request's rows of the flat batch; only an extend is ragged, and its lengths are on the host."""
     if mode == "extend" and batch.extend_seq_lens_cpu is not None:
-        ends, total = [], 0
-        for length in batch.extend_seq_lens_cpu:
-            total += int(length)
-            ends.append((total - int(length), total))
-        return ends
-    width = batch.out_cache_loc.numel() // count if count else 0
-    return [(index * width, (index + 1) * width) for index in range(count)]
+        return [int(length) for length in batch.extend_seq_lens_cpu]
+    return batch.out_cache_loc.numel() // count if count else 0
 
 
-def _reach(mode: str, lengths: Staged, index: int, width: int) -> dict[str, Any]:
+def _reach(mode: str, lengths: Staged, widths: int | list[int], count: int) -> dict[str, Any]:
     """First position written and exclusive end of what may be read.
 
     `seq_lens` counts this forward's own tokens, except for a verify. The topk rows of a draft step share
@@ -133,6 +148,10 @@ def _reach(mode: str, lengths: Staged, index: int, width: int) -> dict[str, Any]
     """
     if mode == "draft":
         return {}
-    before = width if mode == "target_verify" else 0
-    end = Derived(lambda: int(lengths.resolve()[index]) + before, lengths.ready)
-    return {"start": Derived(lambda: end.resolve() - width, lengths.ready), "read_len": end}
+    before = 0 if mode != "target_verify" else widths
+
+    def end() -> Any:
+        return lengths.resolve()[:count].astype(np.int64) + before
+
+    starts = Derived(lambda: end() - np.asarray(widths, np.int64), lengths.ready)
+    return {"start": Each(starts), "read_len": Each(Derived(end, lengths.ready))}

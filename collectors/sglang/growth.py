@@ -9,8 +9,14 @@ from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.activity import Grant
-from speckv_debug.collectors.sglang.requests import allocated_of, committed_of, row_of
+from speckv_debug.collectors.sglang.requests import (
+    allocated_of_all,
+    committed_of_all,
+    rows_of,
+)
 from speckv_debug.collectors.sglang.scene import Scene
+from speckv_debug.collectors.staging import Derived, Staged
+from speckv_debug.recording.blocks import Cut, Each
 
 
 class SpecGrant(Grant):
@@ -25,7 +31,7 @@ class SpecGrant(Grant):
         self.reserve: int | None = None
         self.new_lengths: list[int] | None = None
         self._scene = scene
-        self._before = [(committed_of(req), allocated_of(req)) for req in reqs]
+        self._committed, self._allocated = committed_of_all(reqs), allocated_of_all(reqs)
         self._begun = False
 
     def begin(self) -> None:
@@ -33,12 +39,18 @@ class SpecGrant(Grant):
         if self._begun:
             return
         self._begun = True
-        self.new_lengths = self.new_lengths or [allocated_of(req) for req in self.reqs]
-        self.counts = [new - old for new, (_, old) in zip(self.new_lengths, self._before, strict=True)]
-        page = {"reserve": self.reserve, "page_size": self._scene.engine.page_size}
-        for req, (committed, allocated), new in zip(self.reqs, self._before, self.new_lengths, strict=True):
-            lengths = {"committed": committed, "allocated": allocated, "new_allocated": new}
-            self._scene.journal.emit("reserve", **self._scene.rows.identity(req).columns(), **page, **lengths)
+        self.new_lengths = self.new_lengths or allocated_of_all(self.reqs)
+        self.counts = [new - old for new, old in zip(self.new_lengths, self._allocated, strict=True)]
+        self._scene.journal.emit_rows(
+            "reserve",
+            len(self.reqs),
+            **self._scene.rows.batch(self.reqs).columns(),
+            committed=Each(self._committed),
+            allocated=Each(self._allocated),
+            reserve=self.reserve,
+            page_size=self._scene.engine.page_size,
+            new_allocated=Each(self.new_lengths),
+        )
 
 
 class GrowthHooks:
@@ -77,12 +89,12 @@ class GrowthHooks:
     def alloc_decode(self, call: Call) -> Steps:
         """alloc_for_decode(batch, token_per_req): allocates, then writes one entry a row."""
         batch, count = call["batch"], int(call["token_per_req"])
-        places = [(row_of(req), committed_of(req)) for req in batch.reqs]
+        places = list(zip(rows_of(batch.reqs), committed_of_all(batch.reqs), strict=True))
         grant = Grant("decode", tuple(batch.reqs), (count,) * len(batch.reqs))
         with self._scene.activity.granting(grant), self._scene.activity.covering_rows():
             yield
         for row, start in places if not batch.model_config.is_encoder_decoder else ():
-            self._record_row(row, start, start + count)
+            self._record_row(row, start, start + count, settled=True)
 
     def prepare_spec(self, call: Call) -> Steps:
         """eagle_prepare_for_decode(batch)."""
@@ -111,12 +123,44 @@ class GrowthHooks:
         grant = self._scene.activity.grant
         yield
         if isinstance(grant, SpecGrant) and grant.new_lengths is not None:
-            for req, count, stop in zip(grant.reqs, grant.counts, grant.new_lengths, strict=True):
-                self._record_row(row_of(req), stop - count, stop)
+            self._record_rows(grant, call.get("req_pool_indices"), call.get("start_offset"))
 
-    def _record_row(self, row: int | None, start: int, stop: int) -> None:
+    def _record_rows(self, grant: SpecGrant, rows: Any, starts: Any) -> None:
+        """What the rows of a reserve hold now where they grew: read together, as wide as the widest.
+
+        Args:
+            rows: [n] rows on the device.
+            starts: [n] allocated length before, on the device.
+        """
+        width, stops = max(grant.counts, default=0), grant.new_lengths or ()
+        if not width:
+            return
+        grown = [place for place, count in enumerate(grant.counts) if count]
+        batch = self._scene.rows.batch(grant.reqs)
+        windows = self._scene.table_windows(rows, starts, width)
+        chosen = batch.pick(grown)
+        self._scene.journal.emit_rows(
+            "table_write",
+            len(grown),
+            row=Each(chosen.rows),
+            epoch=Each(chosen.epochs),
+            start=Each([stops[place] - grant.counts[place] for place in grown]),
+            slots=Cut(
+                _lines(windows, width, grown, len(batch)), [grant.counts[place] for place in grown], width
+            ),
+        )
+
+    def _record_row(self, row: int | None, start: int, stop: int, *, settled: bool = False) -> None:
         """What the row holds now in [start, stop)."""
         if row is None or stop <= start:
             return
-        slots, epoch = self._scene.table_slots(row, start, stop), self._scene.rows.epoch(row)
+        slots = self._scene.table_slots(row, start, stop, settled=settled)
+        epoch = self._scene.rows.epoch(row)
         self._scene.journal.emit("table_write", row=row, epoch=epoch, start=start, slots=slots)
+
+
+def _lines(windows: Staged, width: int, places: Sequence[int], count: int) -> Staged | Derived:
+    """The windows of some of `count` requests."""
+    if len(places) == count:
+        return windows
+    return Derived(lambda: windows.resolve().reshape(count, width)[places].reshape(-1), windows.ready)

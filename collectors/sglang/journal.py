@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from speckv_debug.collectors.staging import is_capturing
-
-Row = tuple[str, dict[str, Any]]
+Rows = tuple[str, int, dict[str, Any]]
 IDLE, PREPARE, FORWARD, SETTLE = "idle", "prepare", "forward", "settle"
 
 
@@ -19,6 +17,8 @@ class Sink(Protocol):
     def active(self) -> bool: ...
 
     def emit(self, table: str, /, **columns: Any) -> None: ...
+
+    def emit_rows(self, table: str, rows: int, /, **columns: Any) -> None: ...
 
     def note(self, text: str, *, level: str = "info", step: int | None = None) -> None: ...
 
@@ -33,8 +33,8 @@ class Held:
     """Events held back while a block runs; they follow, in order, when it ends."""
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
-        self.leading: list[Row] = []
+        self.rows: list[Rows] = []
+        self.leading: list[Rows] = []
 
 
 class Journal:
@@ -46,10 +46,14 @@ class Journal:
         launched: Batches launched so far.
         overlap: Whether scheduling and forward overlap; without, events have no lane.
         is_live: Whether events are taken: false before the scheduler is known and after the recording ended.
+
+    Args:
+        muted: Tables that are not recorded at this level.
     """
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, muted: Collection[str] = ()) -> None:
         self.sink = sink
+        self.muted = muted
         self.launched = 0
         self.overlap = False
         self.bound = False
@@ -58,7 +62,7 @@ class Journal:
 
     @property
     def is_live(self) -> bool:
-        return self.bound and self.sink.active and not is_capturing()
+        return self.bound and self.sink.active
 
     @property
     def phase(self) -> str:
@@ -77,26 +81,27 @@ class Journal:
             return None
         return "forward" if self.phase == FORWARD else "schedule"
 
-    @contextmanager
-    def during(self, phase: str) -> Iterator[None]:
+    def during(self, phase: str) -> During:
         """Let events belong to a phase."""
-        self._phases.append(phase)
-        try:
-            yield
-        finally:
-            self._phases.pop()
+        return During(self._phases, phase)
 
     def emit(self, table: str, **columns: Any) -> None:
         """Record an event now, or when the block that holds events back ends."""
-        row = (table, {"step": self.step, "lane": self.lane, **columns})
-        if self._holds:
-            self._holds[-1].rows.append(row)
-        else:
-            self.sink.emit(table, **row[1])
+        self._take(table, 0, columns)
+
+    def emit_rows(self, table: str, rows: int, **columns: Any) -> None:
+        """Record events of one table together: columns are `Each`, `Cut`, or one value for all of them."""
+        if rows:
+            self._take(table, rows, columns)
 
     def lead(self, held: Held, table: str, **columns: Any) -> None:
         """Record an event before those that `held` holds back."""
-        held.leading.append((table, {"step": self.step, "lane": self.lane, **columns}))
+        self.lead_rows(held, table, 0, **columns)
+
+    def lead_rows(self, held: Held, table: str, rows: int, **columns: Any) -> None:
+        """Record events together before those that `held` holds back."""
+        if table not in self.muted:
+            held.leading.append((table, rows, self._placed(columns)))
 
     @contextmanager
     def hold(self) -> Iterator[Held]:
@@ -107,11 +112,40 @@ class Journal:
             yield held
         finally:
             self._holds.remove(held)
-            for table, columns in (*held.leading, *held.rows):
-                self._pass_on(table, columns)
+            for table, rows, columns in (*held.leading, *held.rows):
+                self._pass_on(table, rows, columns)
 
-    def _pass_on(self, table: str, columns: dict[str, Any]) -> None:
+    def _take(self, table: str, rows: int, columns: dict[str, Any]) -> None:
+        if table not in self.muted:
+            self._pass_on(table, rows, self._placed(columns))
+
+    def _placed(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """With the step and the lane of the moment, unless the event has its own."""
+        phase = self._phases[-1]
+        columns.setdefault("step", self.launched + (phase == PREPARE))
+        columns.setdefault("lane", self.lane)
+        return columns
+
+    def _pass_on(self, table: str, rows: int, columns: dict[str, Any]) -> None:
+        """0 rows stand for a single event."""
         if self._holds:
-            self._holds[-1].rows.append((table, columns))
+            self._holds[-1].rows.append((table, rows, columns))
+        elif rows:
+            self.sink.emit_rows(table, rows, **columns)
         else:
             self.sink.emit(table, **columns)
+
+
+class During:
+    """A phase that ends with its block."""
+
+    __slots__ = ("_phase", "_phases")
+
+    def __init__(self, phases: list[str], phase: str) -> None:
+        self._phases, self._phase = phases, phase
+
+    def __enter__(self) -> None:
+        self._phases.append(self._phase)
+
+    def __exit__(self, *error: object) -> None:
+        self._phases.pop()

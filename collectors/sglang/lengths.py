@@ -10,14 +10,15 @@ from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.loop import ResultSteps
 from speckv_debug.collectors.sglang.requests import (
-    Identity,
-    allocated_of,
-    committed_of,
+    Batch,
+    allocated_of_all,
+    committed_of_all,
     is_settled,
     request_id,
-    row_of,
+    rows_of,
 )
 from speckv_debug.collectors.sglang.scene import Scene
+from speckv_debug.recording.blocks import Each
 
 
 class LengthHooks:
@@ -39,15 +40,13 @@ class LengthHooks:
     def prepare_extend(self, call: Call) -> Steps:
         """ScheduleBatch.prepare_for_extend()."""
         yield
-        for req in call["self"].reqs:
-            self._emit(req, "extend")
+        self._emit(call["self"].reqs, "extend")
 
     def prepare_decode(self, call: Call) -> Steps:
         """ScheduleBatch.prepare_for_decode(): a speculative batch only reserves."""
         yield
         batch = call["self"]
-        for req in batch.reqs:
-            self._emit(req, "decode" if batch.spec_algorithm.is_none() else "spec_prepare")
+        self._emit(batch.reqs, "decode" if batch.spec_algorithm.is_none() else "spec_prepare")
 
     def resolve(self, call: Call) -> Steps:
         """_resolve_spec_v2_tokens(result, batch): a request that has ended or was retracted should commit nothing.
@@ -55,32 +54,82 @@ class LengthHooks:
         If it does, that is said of the row in which the result was launched.
         """
         result, reqs = call["result"], call["batch"].reqs
-        before = [(committed_of(req), is_settled(req)) for req in reqs]
-        accepted = result.accept_lens.tolist() if _is_on_host(result.accept_lens) else [None] * len(reqs)
+        before, settled = committed_of_all(reqs), [is_settled(req) for req in reqs]
         resolved = yield
-        step = self._results.step_of(result)
-        kept_by_grammar = getattr(result, "grammar_retained_tokens", None) or resolved or ()
-        for index, (req, (old, settled), count) in enumerate(zip(reqs, before, accepted, strict=False)):
-            kept = committed_of(req) - old
-            if not settled or kept:
-                legal = kept_by_grammar[index] if index < len(kept_by_grammar) else None
-                whose = self._results.launched_as(result, request_id(req))
-                self._emit(req, "verify_commit", step, _cut(req, kept, count, legal), whose)
+        now = committed_of_all(reqs)
+        told = [i for i, done in enumerate(settled) if not done or now[i] != before[i]]
+        kept = [now[i] - before[i] for i in told]
+        cuts = _cuts([reqs[i] for i in told], kept, _counts(result, told), _legal(result, resolved, told))
+        whose = self._launched(result, reqs)
+        self._emit(
+            [reqs[i] for i in told],
+            "verify_commit",
+            step=self._results.step_of(result),
+            committed=[now[i] for i in told],
+            cut=cuts,
+            whose=whose.pick(told),
+        )
+
+    def _launched(self, result: Any, reqs: Sequence[Any]) -> Batch:
+        """The requests in the rows in which the result was launched, where that is known."""
+        launched, ids = self._results.batch_of(result), [request_id(req) for req in reqs]
+        if launched is not None and launched.requests == ids:
+            return launched
+        found = (self._results.launched_as(result, each) for each in ids)
+        return Batch.of([who or self._scene.rows.identity(req) for who, req in zip(found, reqs, strict=True)])
 
     def _emit(
         self,
-        req: Any,
+        reqs: Sequence[Any],
         cause: str,
+        *,
         step: int | None = None,
-        cut: str | None = None,
-        whose: Identity | None = None,
+        committed: list[int] | None = None,
+        cut: list[str | None] | None = None,
+        whose: Batch | None = None,
     ) -> None:
-        """A request that gave its row back has no allocated length; `whose` names the row that it had."""
-        allocated = None if row_of(req) is None else allocated_of(req)
-        lengths = {"committed": committed_of(req), "allocated": allocated, "cause": cause, "cut": cut}
-        place = {} if step is None else {"step": step}
-        who = (whose or self._scene.rows.identity(req)).columns()
-        self._scene.journal.emit("lengths", **place, pool="full", **who, **lengths)
+        """A request that gave its row back has no allocated length; `whose` names the rows that they had."""
+        allocated: list[Any] = allocated_of_all(reqs)
+        if None in (rows := rows_of(reqs)):
+            allocated = [None if row is None else length for row, length in zip(rows, allocated, strict=True)]
+        who = self._scene.rows.batch(reqs) if whose is None else whose
+        self._scene.journal.emit_rows(
+            "lengths",
+            len(reqs),
+            **({} if step is None else {"step": step}),
+            pool="full",
+            **who.columns(),
+            committed=Each(committed_of_all(reqs) if committed is None else committed),
+            allocated=Each(allocated),
+            cause=cause,
+            cut=None if cut is None else Each(cut),
+        )
+
+
+def _counts(result: Any, places: Sequence[int]) -> list[int | None]:
+    """Rows that the verify accepted for each, where the host knows them."""
+    if not _is_on_host(result.accept_lens):
+        return [None] * len(places)
+    counts = result.accept_lens.tolist()
+    return [counts[place] if place < len(counts) else None for place in places]
+
+
+def _legal(result: Any, resolved: Any, places: Sequence[int]) -> list[Sequence[int] | None]:
+    """Tokens that each request's grammar let pass: a field of the result (0.5.23), or what was returned (0.5.15)."""
+    kept = getattr(result, "grammar_retained_tokens", None) or resolved or ()
+    return [kept[place] if place < len(kept) else None for place in places]
+
+
+def _cuts(
+    reqs: Sequence[Any],
+    kept: Sequence[int],
+    accepted: Sequence[int | None],
+    legal: Sequence[Sequence[int] | None],
+) -> list[str | None] | None:
+    """`_cut` of each; None if nobody has a grammar."""
+    if all(getattr(req, "grammar", None) is None for req in reqs):
+        return None
+    return [_cut(*each) for each in zip(reqs, kept, accepted, legal, strict=True)]
 
 
 def _cut(req: Any, kept: int, accepted: int | None, legal: Sequence[int] | None) -> str | None:

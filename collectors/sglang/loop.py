@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.journal import FORWARD, PREPARE, SETTLE
-from speckv_debug.collectors.sglang.requests import Identity
+from speckv_debug.collectors.sglang.requests import NO_BATCH, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
+from speckv_debug.collectors.staging import send
 
 REMEMBERED_RESULTS = 64
 CRASH_CLOSE_S = 2.0
@@ -22,22 +24,26 @@ class ResultSteps:
     """The launch that each result in flight belongs to: under overlap it is processed one step later."""
 
     def __init__(self) -> None:
-        self._launches: OrderedDict[int, tuple[int, tuple[Identity, ...]]] = OrderedDict()
+        self._launches: OrderedDict[int, tuple[int, Batch]] = OrderedDict()
 
-    def remember(self, result: Any, step: int, whose: Sequence[Identity] = ()) -> None:
+    def remember(self, result: Any, step: int, whose: Batch = NO_BATCH) -> None:
         """Note the step that made a result, and the requests in their rows as they were launched."""
-        self._launches[id(result)] = (step, tuple(whose))
+        self._launches[id(result)] = (step, whose)
         self._launches.move_to_end(id(result))
         while len(self._launches) > REMEMBERED_RESULTS:
             self._launches.popitem(last=False)
 
     def step_of(self, result: Any) -> int | None:
         """The step that made the result, None if unknown."""
-        return self._launches.get(id(result), (None, ()))[0]
+        return self._launches.get(id(result), (None, NO_BATCH))[0]
+
+    def batch_of(self, result: Any) -> Batch | None:
+        """All requests in their rows as the result was launched, None if unknown."""
+        return self._launches.get(id(result), (None, None))[1]
 
     def launched_as(self, result: Any, request: str | None) -> Identity | None:
         """The request in the row that it had when the result was launched, None if unknown."""
-        _, whose = self._launches.get(id(result), (None, ()))
+        _, whose = self._launches.get(id(result), (None, NO_BATCH))
         return next((who for who in whose if who.request == request), None)
 
 
@@ -76,10 +82,11 @@ class LoopHooks:
         journal, batch = self._scene.journal, call["batch"]
         journal.launched += 1
         self.pool_stat()
-        identities = [self._scene.rows.identity(req) for req in batch.reqs or ()]
+        identities = self._scene.rows.batch(batch.reqs or ())
         with journal.during(FORWARD), self._scene.activity.running(batch, identities):
             result = yield
         self._results.remember(result, journal.launched, identities)
+        send()
 
     def process_result(self, call: Call) -> Steps:
         with self._scene.journal.during(SETTLE):
@@ -91,6 +98,7 @@ class LoopHooks:
         if now != self._settled_at:
             self._settled_at = now
             self.pool_stat()
+            send()
             self._scene.journal.sink.flush_soon()
         yield
 
@@ -98,11 +106,14 @@ class LoopHooks:
         """run_event_loop(): after an exception the parent kills this process, so the recording is closed at once."""
         try:
             yield
+            send()
         except Exception as error:
             sink, step = self._scene.journal.sink, self._scene.journal.launched
             sink.note(
                 f"the scheduler's loop ended: {type(error).__name__}: {error}", level="error", step=step
             )
+            with suppress(Exception):  # the device may be what failed
+                send()
             sink.close(CRASH_CLOSE_S)
             raise
 

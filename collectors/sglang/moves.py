@@ -16,6 +16,8 @@ from speckv_debug.collectors.staging import Staged, fingerprints, stage
 
 Pairs = tuple[Staged, Staged]
 LOCATIONS = ("tgt_loc", "src_loc")
+FINGERPRINTS = 3
+"""The level from which on contents are fingerprinted."""
 
 
 @dataclass(slots=True)
@@ -61,7 +63,7 @@ class MoveHooks:
         if name is None or self._passage is not None:
             yield
             return
-        passed, self._passage = (stage(call["tgt_loc"]), stage(call["src_loc"])), _Passage()
+        passed, self._passage = _pair(call), _Passage()
         try:
             yield
         finally:
@@ -74,7 +76,7 @@ class MoveHooks:
     def move_core(self, call: Call) -> Steps:
         """_move_kv_cache_impl(tgt_loc, src_loc), inside `move_kv_cache`."""
         if self._passage is not None:
-            self._passage.reached.append((stage(call["tgt_loc"]), stage(call["src_loc"])))
+            self._passage.reached.append(_pair(call))
         yield
 
     def _emit(self, pool: Any, name: str, pairs: list[Pairs]) -> None:
@@ -86,12 +88,20 @@ class MoveHooks:
             self._scene.journal.emit("move", pool=name, target_source=source, caller=caller, **lists)
 
     def compact(self, call: Call) -> Steps:
-        """_compact_accept_to_front(x, …): values of predict, one fingerprint a row of hidden states."""
+        """_compact_accept_to_front(x, …): values of predict, one fingerprint a row of hidden states (level 3)."""
         rows = call["x"]
+        if rows.ndim > 1 and self._scene.level < FINGERPRINTS:
+            yield
+            return
         before = _rows_of(rows)
         after = yield
         name = "predict" if rows.ndim == 1 else "hidden_states"
         self._scene.journal.emit("compact", tensor=name, before=before, after=_rows_of(after))
+
+
+def _pair(call: Call) -> Pairs:
+    """Both lists were made for this call, and nobody writes to them again."""
+    return stage(call["tgt_loc"], settled=True), stage(call["src_loc"], settled=True)
 
 
 def _has_core(pool: Any) -> bool:
@@ -103,4 +113,6 @@ def _has_core(pool: Any) -> bool:
 
 def _rows_of(tensor: Any) -> Staged:
     """Values of a flat tensor, one fingerprint a row of anything wider."""
-    return stage(tensor if tensor.ndim == 1 else fingerprints(tensor.reshape(tensor.shape[0], -1)))
+    if tensor.ndim == 1:
+        return stage(tensor, settled=True)
+    return stage(fingerprints(tensor.reshape(tensor.shape[0], -1)), settled=True)

@@ -14,6 +14,7 @@ from speckv_debug.collectors.sglang.activity import Grant
 from speckv_debug.collectors.sglang.requests import NOBODY, Identity
 from speckv_debug.collectors.sglang.scene import Scene, tensor_like
 from speckv_debug.collectors.staging import Derived, stage
+from speckv_debug.recording.blocks import Cut
 
 
 class PageHooks:
@@ -54,12 +55,17 @@ class PageHooks:
             self._emit_alloc(NOBODY, slots=stage(slots), reason=grant.reason, site=site, granted=True)
 
     def _split(self, slots: Any, grant: Grant, site: str | None) -> None:
-        staged, start = stage(slots), 0
-        for req, count in zip(grant.reqs, grant.counts, strict=True):
-            if count:
-                identity, part = self._scene.rows.identity(req), staged.part(start, start + count)
-                self._emit_alloc(identity, slots=part, reason=grant.reason, site=site, granted=True)
-            start += count
+        granted = [place for place, count in enumerate(grant.counts) if count]
+        self._scene.journal.emit_rows(
+            "alloc",
+            len(granted),
+            pool="full",
+            **self._scene.rows.batch(grant.reqs).pick(granted).columns(),
+            slots=Cut(stage(slots), [grant.counts[place] for place in granted]),
+            reason=grant.reason,
+            site=site,
+            granted=True,
+        )
 
     def _emit_alloc(self, identity: Identity, **columns: Any) -> None:
         self._scene.journal.emit("alloc", pool="full", **identity.columns(), **columns)

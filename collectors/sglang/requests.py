@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
+
+from speckv_debug.recording.blocks import Each
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +26,95 @@ class Identity:
 NOBODY = Identity(None, None, None)
 
 
+@dataclass(frozen=True, slots=True)
+class Batch(Sequence[Identity]):
+    """Requests in their rows, column by column; the lists stay as they are."""
+
+    requests: list[str | None]
+    rows: list[int | None]
+    epochs: list[int | None]
+
+    @classmethod
+    def of(cls, identities: Sequence[Identity]) -> Batch:
+        """The same as columns."""
+        if isinstance(identities, Batch):
+            return identities
+        who = list(identities)
+        return cls([each.request for each in who], [each.row for each in who], [each.epoch for each in who])
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Batch(self.requests[index], self.rows[index], self.epochs[index])
+        return Identity(self.requests[index], self.rows[index], self.epochs[index])
+
+    def columns(self) -> dict[str, Any]:
+        """The three columns of as many events."""
+        return {"request": Each(self.requests), "row": Each(self.rows), "epoch": Each(self.epochs)}
+
+    def pick(self, places: Sequence[int]) -> Batch:
+        """Some of them, in the order given."""
+        if len(places) == len(self.requests):
+            return self
+        return Batch(
+            [self.requests[place] for place in places],
+            [self.rows[place] for place in places],
+            [self.epochs[place] for place in places],
+        )
+
+    def first(self, count: int) -> Batch:
+        """The first so many, padded with nobody."""
+        if count == len(self.requests):
+            return self
+        return Batch.of([*self[:count], *[NOBODY] * (count - len(self.requests))])
+
+
+NO_BATCH = Batch([], [], [])
+
+
 def _kept(req: Any, name: str) -> Any:
     """0.5.19 and later keep rows and lengths in `req.kv`, 0.5.16 to 0.5.18 only `kv_allocated_len`, earlier none."""
     record = getattr(req, "kv", None)
     return getattr(record, name) if record is not None and hasattr(record, name) else getattr(req, name, None)
+
+
+def _kept_of_all(reqs: Sequence[Any], name: str) -> list[Any]:
+    """`_kept` of each; where this release keeps it is looked up once."""
+    if not reqs:
+        return []
+    record = getattr(reqs[0], "kv", None)
+    get: Callable[[Any], Any] = _getter(record is not None and hasattr(record, name), name)
+    try:
+        return [get(req) for req in reqs]
+    except AttributeError:
+        return [_kept(req, name) for req in reqs]
+
+
+def _getter(in_record: bool, name: str) -> Callable[[Any], Any]:
+    key = (in_record, name)
+    if key not in _getters:
+        _getters[key] = attrgetter(f"kv.{name}" if in_record else name)
+    return _getters[key]
+
+
+_getters: dict[tuple[bool, str], Callable[[Any], Any]] = {}
+
+
+def rows_of(reqs: Sequence[Any]) -> list[int | None]:
+    """`row_of` of each."""
+    return [None if row is None else int(row) for row in _kept_of_all(reqs, "req_pool_idx")]
+
+
+def committed_of_all(reqs: Sequence[Any]) -> list[int]:
+    """`committed_of` of each."""
+    return [int(length or 0) for length in _kept_of_all(reqs, "kv_committed_len")]
+
+
+def allocated_of_all(reqs: Sequence[Any]) -> list[int]:
+    """`allocated_of` of each."""
+    return [int(length or 0) for length in _kept_of_all(reqs, "kv_allocated_len")]
 
 
 def row_of(req: Any) -> int | None:
@@ -55,6 +144,7 @@ class Rows:
     def __init__(self) -> None:
         self._epochs: dict[int, int] = {}
         self._holders: dict[int, Any] = {}
+        self._last = NO_BATCH
 
     def hand_out(self, row: int, req: Any) -> int:
         """The row's new epoch."""
@@ -75,6 +165,15 @@ class Rows:
     def epoch(self, row: int | None) -> int | None:
         """The row's epoch; None for a row that was handed out before recording began."""
         return None if row is None else self._epochs.get(row)
+
+    def batch(self, reqs: Sequence[Any]) -> Batch:
+        """The requests in their rows; the same object as last time if they are the same."""
+        rows = rows_of(reqs)
+        epochs = [None if row is None else self._epochs.get(row) for row in rows]
+        found = Batch([request_id(req) for req in reqs], rows, epochs)
+        if found != self._last:
+            self._last = found
+        return self._last
 
     def identity(self, req: Any) -> Identity:
         """The request in its row."""

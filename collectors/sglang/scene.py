@@ -18,7 +18,7 @@ from speckv_debug.collectors.staging import Staged, stage
 class Scene:
     """The engine that is recorded, where events go, and what is known about the moment.
 
-    `withdraw(table, why)` stops claiming that a table is recorded whole.
+    `withdraw(table, why)` stops claiming that a table is recorded whole. `level` is how much is recorded: 1, 2 or 3.
     """
 
     engine: Engine
@@ -26,10 +26,26 @@ class Scene:
     activity: Activity
     rows: Rows
     withdraw: Callable[[str, str], None] = lambda table, why: None
+    level: int = 2
 
-    def table_slots(self, row: int, start: int, stop: int) -> Staged:
-        """`req_to_token[row, start:stop]` as it stands now."""
-        return stage(self.engine.table.req_to_token[row, start:stop])
+    def table_slots(self, row: int, start: int, stop: int, *, settled: bool = False) -> Staged:
+        """`req_to_token[row, start:stop]` as it stands now; `settled` as for `stage`."""
+        return stage(self.engine.table.req_to_token[row, start:stop], settled=settled)
+
+    def table_windows(self, rows: Any, starts: Any, width: int) -> Staged:
+        """`req_to_token[row, start : start + width]` of many rows as it stands now, [rows * width].
+
+        Args:
+            rows: [n] row of each, on the table's device.
+            starts: [n] first column of each, on that device.
+            width: Columns of each; what would lie past the end of a row repeats its last entry.
+        """
+        import torch
+
+        table = self.engine.table.req_to_token
+        columns = starts[:, None] + torch.arange(width, device=table.device)
+        windows = table[rows[:, None].long(), columns.clamp_(max=table.shape[1] - 1)]
+        return stage(windows, settled=True)
 
 
 class HookGroup(Protocol):

@@ -1,69 +1,81 @@
-"""The columns of `accept`, cut from the tensors of one target verify of a whole batch."""
+"""The columns of `accept`: the tensors of one target verify of a whole batch, each staged once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from speckv_debug.collectors.sglang.requests import Identity
-from speckv_debug.collectors.staging import Derived, Staged, stage
+from speckv_debug.collectors.sglang.requests import Batch, Identity
+from speckv_debug.collectors.staging import Derived, Later, Staged, stage
+from speckv_debug.recording.blocks import Cut, Each
 
 Columns = dict[str, Any]
+LISTS = ("draft_tokens", "positions", "next_token", "next_sibling", "target_predict", "predict")
+"""Tensors with `width` values a request."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Sampled:
-    """A batch's verify input and what `eagle_sample` made of it, staged; bs requests of `width` rows each."""
+    """A batch's verify input and what `eagle_sample` made of it; bs requests of `width` rows each.
 
-    requests: Sequence[Identity]
+    The tensors are held, not copied: nobody writes to them before the verify returns, and only then are they staged.
+
+    Attributes:
+        lists: Column → tensor [bs * width], or None.
+        accept_index: [bs, index_width].
+        table_slots: The rows' entries when out_cache_loc was built, [bs * width], already staged.
+        correct: Accepted drafts, [bs].
+    """
+
+    requests: Batch
     width: int
     index_width: int
     topk: int | None
-    lists: dict[str, Staged | None]
-    accept_index: Staged
-    accept_lens: Staged
-    seq_lens: Staged
-    retrieve_index: Staged | None
+    lists: dict[str, Any]
+    accept_index: Any
+    accept_lens: Any
+    seq_lens: Any
+    retrieve_index: Any
+    out_cache_loc: Any
+    table_slots: Staged | None = None
     sampling: str = "greedy"
     algorithm: str | None = None
-    target_predict: Staged | None = None
-    correct: Staged | None = None
+    correct: Any = None
 
     @classmethod
     def of(
         cls, verify_input: Any, batch: Any, triple: Any, table_slots: Staged | None, whose: Sequence[Identity]
     ) -> Sampled:
-        """Stage what belongs to one call of `eagle_sample`.
+        """Hold what belongs to one call of `eagle_sample`.
 
         Args:
-            verify_input: EagleVerifyInput or NgramVerifyInput; its tensors may be buffers of the worker.
+            verify_input: EagleVerifyInput or NgramVerifyInput.
             batch: The ScheduleBatch, as the worker sees it: `out_cache_loc` is that of the verify.
             triple: predict [bs*width], accept_lens [bs], accept_index [bs, index_width].
             table_slots: The rows' entries when out_cache_loc was built, [bs*width].
             whose: The requests, in the batch's order.
         """
         predict, accept_lens, accept_index = triple
-        count, width = len(batch.seq_lens), int(verify_input.draft_token_num)
-        topk = int(getattr(verify_input, "tree_topk", -1))
+        count, topk = len(batch.seq_lens), int(getattr(verify_input, "tree_topk", -1))
         return cls(
-            requests=whose[:count],
-            width=width,
+            requests=Batch.of(whose)[:count],
+            width=int(verify_input.draft_token_num),
             index_width=accept_index.numel() // count,
             topk=topk if topk > 0 else None,
             lists={
-                "draft_tokens": stage(verify_input.draft_token),
-                "positions": _staged(verify_input.positions),
-                "next_token": _staged(verify_input.retrieve_next_token),
-                "next_sibling": _staged(verify_input.retrieve_next_sibling),
-                "predict": stage(predict),
-                "out_cache_loc": stage(batch.out_cache_loc),
-                "table_slots": table_slots,
+                "draft_tokens": verify_input.draft_token,
+                "positions": verify_input.positions,
+                "next_token": verify_input.retrieve_next_token,
+                "next_sibling": verify_input.retrieve_next_sibling,
+                "predict": predict,
             },
-            accept_index=stage(accept_index),
-            accept_lens=stage(accept_lens),
-            seq_lens=stage(batch.seq_lens),
-            retrieve_index=_staged(verify_input.retrieve_index),
+            accept_index=accept_index,
+            accept_lens=accept_lens,
+            seq_lens=batch.seq_lens,
+            retrieve_index=verify_input.retrieve_index,
+            out_cache_loc=batch.out_cache_loc,
+            table_slots=table_slots,
         )
 
 
@@ -72,7 +84,7 @@ class Commit:
     """What the verify handed on: new lengths and bonus tokens, one a request; None where it did not return them."""
 
     new_seq_lens: Staged | None = None
-    bonus: Any = None
+    bonus: Later | None = None
 
     @classmethod
     def of(cls, result: Any, sampled: Sampled) -> Commit:
@@ -85,52 +97,64 @@ class Commit:
             new_seq_lens = getattr(following, "new_seq_lens", None)
         bonus: Any = _staged(getattr(following, "bonus_tokens", None))
         if bonus is None and getattr(following, "accept_tokens", None) is not None:
-            bonus = _LastAccepted(stage(following.accept_tokens), sampled)
+            bonus = _last_accepted(stage(following.accept_tokens, settled=True), sampled)
         return cls(_staged(new_seq_lens), bonus)
 
 
-class _LastAccepted:
+def _last_accepted(tokens: Staged, sampled: Sampled) -> Derived:
     """NGRAM hands on all accepted tokens, [bs, index_width] flat; the last of each request is its next root."""
+    lens, width = stage(sampled.accept_lens, settled=True), sampled.index_width
 
-    def __init__(self, tokens: Staged, sampled: Sampled) -> None:
-        self._tokens, self._sampled = tokens, sampled
+    def last() -> Any:
+        counts = lens.resolve().astype(int)
+        return tokens.resolve()[[i * width + max(n, 1) - 1 for i, n in enumerate(counts.tolist())]]
 
-    def item(self, index: int) -> Derived:
-        width = self._sampled.index_width
-
-        def last() -> int:
-            length = int(self._sampled.accept_lens.resolve()[index])
-            return int(self._tokens.resolve()[index * width + max(length, 1) - 1])
-
-        return Derived(last, self._tokens.ready)
+    return Derived(last, lambda: tokens.ready() and lens.ready())
 
 
-def verify_rows(sampled: Sampled, commit: Commit) -> Iterator[Columns]:
-    """One row of `accept` a request."""
+def verify_rows(sampled: Sampled, commit: Commit) -> Columns:
+    """The columns of `accept`, one row a request; stages what `sampled` holds.
+
+    What the verify runs under is a value for all rows; the rest is on its way from the device.
+    """
+    width, index_width = sampled.width, sampled.index_width
+    lists = {name: _staged(sampled.lists.get(name)) for name in LISTS}
+    slots = {"out_cache_loc": _staged(sampled.out_cache_loc), "table_slots": sampled.table_slots}
+    count = len(sampled.requests)
+    return {
+        **sampled.requests.columns(),
+        "batch_index": Each(list(range(count))),
+        "algorithm": sampled.algorithm,
+        "layout": "chain" if sampled.topk == 1 else "tree",
+        "sampling": sampled.sampling,
+        "topk": sampled.topk,
+        "width": width,
+        "block_start": Each(_block_starts(sampled, count)),
+        "seq_len": _one_each(_staged(sampled.seq_lens), count),
+        **{name: values and Cut(values, width) for name, values in (lists | slots).items()},
+        "accept_index": Cut(stage(sampled.accept_index, settled=True), index_width),
+        "accept_len": _one_each(_staged(sampled.accept_lens), count),
+        "num_correct_drafts": _one_each(_staged(sampled.correct), count),
+        "new_seq_len": _one_each(commit.new_seq_lens, count),
+        "bonus_token": _one_each(commit.bonus, count),
+    }
+
+
+def _block_starts(sampled: Sampled, count: int) -> Any:
+    """The first flat row of each request, as the engine has it."""
     width = sampled.width
-    for index, identity in enumerate(sampled.requests):
-        start, stop = index * width, (index + 1) * width
-        first = index * sampled.index_width
-        lists = {name: values and values.part(start, stop) for name, values in sampled.lists.items()}
-        yield {
-            **identity.columns(),
-            "batch_index": index,
-            "algorithm": sampled.algorithm,
-            "layout": "chain" if sampled.topk == 1 else "tree",
-            "sampling": sampled.sampling,
-            "topk": sampled.topk,
-            "width": width,
-            "block_start": start if sampled.retrieve_index is None else sampled.retrieve_index.item(start),
-            "seq_len": sampled.seq_lens.item(index),
-            **lists,
-            "target_predict": sampled.target_predict and sampled.target_predict.part(start, stop),
-            "accept_index": sampled.accept_index.part(first, first + sampled.index_width),
-            "accept_len": sampled.accept_lens.item(index),
-            "num_correct_drafts": sampled.correct and sampled.correct.item(index),
-            "new_seq_len": commit.new_seq_lens and commit.new_seq_lens.item(index),
-            "bonus_token": commit.bonus and commit.bonus.item(index),
-        }
+    if sampled.retrieve_index is None:
+        return list(range(0, count * width, width))
+    staged = stage(sampled.retrieve_index, settled=True)
+    return Derived(lambda: staged.resolve()[: count * width : width], staged.ready)
+
+
+def _one_each(values: Any, count: int) -> Each | None:
+    """The first `count` of values that are there later."""
+    if values is None:
+        return None
+    return Each(Derived(lambda: values.resolve()[:count], values.ready))
 
 
 def _staged(tensor: Any) -> Staged | None:
-    return None if tensor is None else stage(tensor)
+    return None if tensor is None else stage(tensor, settled=True)

@@ -25,16 +25,23 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   speckv-debug record -o run.speckv -- python -m sglang.launch_server --model-path MODEL --speculative-algorithm EAGLE
-  speckv-debug record --steps 2000 --max-size 500MiB -- python serve.py
+  speckv-debug record --level 1 --steps 2000 --max-size 500MiB -- python serve.py
 """
 
 OUT_VARIABLE = "SPECKV_DEBUG_OUT"
+LEVEL_VARIABLE = "SPECKV_DEBUG_LEVEL"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.usage = "speckv-debug record [-o PATH] [-f] [--steps N] [--max-size SIZE] -- COMMAND ..."
+    parser.usage = "speckv-debug record [-o PATH] [-f] [--level 1|2|3] [--steps N] [--max-size SIZE] -- COMMAND ..."
     add_output_options(parser, default="speckv-YYYYmmdd-HHMMSS.speckv")
+    parser.add_argument(
+        "--level",
+        choices=("1", "2", "3"),
+        help="how much to record: 1 lengths, verifies and moves, 2 every slot and page too, 3 fingerprints"
+        " and device times too [2]",
+    )
     parser.add_argument(
         "--steps",
         metavar="N",
@@ -59,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
     command = _command(args.command)
     out = Path(os.path.realpath(args.output or time.strftime("speckv-%Y%m%d-%H%M%S.speckv")))
-    environment = _environment(out, args.steps, args.max_size)
+    environment = _environment(out, args.level, args.steps, args.max_size)
     with Claim(out, args.force) as claim:
         create_manifest(out, command)
         with Target(command, environment) as target:
@@ -88,11 +95,11 @@ def _command(words: Sequence[str]) -> list[str]:
     return command
 
 
-def _environment(out: Path, steps: str | None, max_size: str | None) -> dict[str, str]:
-    """What the target's collectors read: where to record and when to end."""
+def _environment(out: Path, level: str | None, steps: str | None, max_size: str | None) -> dict[str, str]:
+    """What the target's collectors read: where to record, how much, and when to end."""
     from speckv_debug.recording.limits import SIZE_VARIABLE, STEPS_VARIABLE, parse_size, parse_steps
 
-    limits = {}
+    limits = {} if level is None else {LEVEL_VARIABLE: level}
     if steps is not None:
         limits[STEPS_VARIABLE] = str(parse_steps(steps))
     if max_size is not None:

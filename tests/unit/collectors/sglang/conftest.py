@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.journal import Journal
 from speckv_debug.collectors.sglang.requests import Rows
 from speckv_debug.collectors.sglang.scene import HookGroup, Scene
+from speckv_debug.recording.blocks import Block, Cut, Each
 
 
 class Sink:
@@ -31,6 +33,12 @@ class Sink:
         plain = {name: _plain(value) for name, value in columns.items() if value is not None}
         self.rows.append({"event": table, **plain})
 
+    def emit_rows(self, table: str, rows: int, /, **columns: Any) -> None:
+        resolved = {name: _resolved(value) for name, value in columns.items()}
+        for row in Block(table, rows, resolved).as_rows():
+            del row["seq"]
+            self.emit(table, **row)
+
     def note(self, text: str, *, level: str = "info", step: int | None = None) -> None:
         self.notes.append(text)
 
@@ -47,6 +55,12 @@ class Sink:
         """The rows of a table, or a tuple of some columns of each."""
         rows = [row for row in self.rows if row["event"] == table]
         return [tuple(row.get(name) for name in columns) for row in rows] if columns else rows
+
+
+def _resolved(value: Any) -> Any:
+    if isinstance(value, (Each, Cut)) and hasattr(value.values, "resolve"):
+        return replace(value, values=value.values.resolve())
+    return value
 
 
 def _plain(value: Any) -> Any:

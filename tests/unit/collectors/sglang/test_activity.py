@@ -56,5 +56,5 @@ def test_a_mover_has_the_caller_around_it():
 def test_a_batch_runs_inside_another():
     activity = Activity()
     with activity.running("outer", [SOMEONE]), activity.running("inner", []):
-        assert activity.batch == ()
+        assert list(activity.batch) == []
     assert activity.schedule_batch is None

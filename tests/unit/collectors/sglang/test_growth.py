@@ -51,7 +51,9 @@ def test_a_reserve_whose_lengths_are_set_before_the_slots_are_granted(growing):
     leave(enter(hooks.reserve), 4)
     a.kv_allocated_len, b.kv_allocated_len = 9, 10
     toy.engine.allocator.alloc(6)
-    written = enter(hooks.write_spec)
+    written = enter(
+        hooks.write_spec, req_pool_indices=torch.tensor([1, 2]), start_offset=torch.tensor([5, 8])
+    )
     toy.engine.table.req_to_token[1, 5:9] = torch.tensor([1, 2, 3, 4])
     toy.engine.table.req_to_token[2, 8:10] = torch.tensor([5, 6])
     leave(written)

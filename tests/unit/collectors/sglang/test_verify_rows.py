@@ -1,5 +1,6 @@
 """Rows of `accept` cut from a batch's tensors."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import torch
@@ -7,6 +8,7 @@ import torch
 from speckv_debug.collectors.sglang.requests import Identity
 from speckv_debug.collectors.sglang.verify_rows import Commit, Sampled, verify_rows
 from speckv_debug.collectors.staging import stage
+from speckv_debug.recording.blocks import Block, Cut, Each
 
 WHOSE = (Identity("a", 1, 1), Identity("b", 4, 2))
 
@@ -32,13 +34,18 @@ def sampled(**changes):
     return Sampled.of(verify_input, batch, triple, stage(ints(40, 41, 42, 60, 61, 62)), WHOSE)
 
 
-def resolved(row):
-    values = {name: value.resolve() if hasattr(value, "resolve") else value for name, value in row.items()}
-    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items()}
+def resolved(value):
+    waits = isinstance(value, (Each, Cut)) and hasattr(value.values, "resolve")
+    return replace(value, values=value.values.resolve()) if waits else value
+
+
+def told(columns):
+    """The rows that columns come to."""
+    return list(Block("accept", 2, {name: resolved(value) for name, value in columns.items()}).as_rows())
 
 
 def rows(batch, commit):
-    return [resolved(row) for row in verify_rows(batch, commit)]
+    return told(verify_rows(batch, commit))
 
 
 def test_each_request_gets_its_part():
@@ -46,7 +53,7 @@ def test_each_request_gets_its_part():
         new_seq_lens=ints(7, 10), next_draft_input=SimpleNamespace(bonus_tokens=ints(13, 25))
     )
     batch = sampled()
-    batch.target_predict, batch.correct = stage(ints(12, 1, 13, 25, 2, 3)), stage(ints(1, 0))
+    batch.lists["target_predict"], batch.correct = ints(12, 1, 13, 25, 2, 3), ints(1, 0)
     first, second = rows(batch, Commit.of(result, batch))
     assert (first["request"], first["row"]) == ("a", 1)
     assert second["draft_tokens"] == [20, 21, 22]
@@ -62,9 +69,9 @@ def test_each_request_gets_its_part():
 
 def test_what_is_staged_stays_when_the_worker_reuses_its_buffers():
     drafts = ints(10, 11, 12, 20, 21, 22)
-    batch = sampled(draft_token=drafts)
+    columns = verify_rows(sampled(draft_token=drafts), Commit())
     drafts.zero_()
-    assert rows(batch, Commit())[0]["draft_tokens"] == [10, 11, 12]
+    assert told(columns)[0]["draft_tokens"] == [10, 11, 12]
 
 
 def test_a_verify_that_did_not_return_leaves_its_outcome_open():
