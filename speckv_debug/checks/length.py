@@ -210,7 +210,8 @@ def reserve_grows_as_due(reserves: Reserves) -> Judgement:
     """A decode preparation grows the row to max(K, ceil(C + reserve)), rounded to the allocator's page, and gets that.
 
     Exceptions: the room stays after a reject; SGLang 0.5.12 to 0.5.15 do not round up; without an engine version either
-    form is accepted; depth and page padding of the reserve are the engine's; a refused allocation.
+    form is accepted; depth and page padding of the reserve are the engine's; a refused allocation. Where no allocations
+    are recorded (level 1), the length that the host reports behind the growth says what it got.
     """
     k, grown = reserves.ints("allocated"), reserves.ints("new_allocated")
     formula = reserves.known & ~reserves.as_due
@@ -218,6 +219,8 @@ def reserve_grows_as_due(reserves: Reserves) -> Judgement:
     reported = reserves.known & (reserves.reported != NULL) & (reserves.reported != grown)
     no_size = (reserves.page_size == NULL) & (grown != reserves.plain) & (reserves.form != "plain")
     open_grant = reserves.known & (grown > k) & (reserves.granted == NULL) & ~reserves.refused
+    if not reserves.info.records("alloc"):
+        open_grant &= reserves.reported != grown
     reasons = {
         "no lengths or reserve": ~reserves.known,
         "the page size is unknown": no_size,

@@ -34,7 +34,9 @@ LEVEL_VARIABLE = "SPECKV_DEBUG_LEVEL"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.usage = "speckv-debug record [-o PATH] [-f] [--level 1|2|3] [--steps N] [--max-size SIZE] -- COMMAND ..."
+    parser.usage = (
+        "speckv-debug record [-o PATH] [-f] [--level 1|2|3] [--steps N] [--max-size SIZE] -- COMMAND ..."
+    )
     add_output_options(parser, default="speckv-YYYYmmdd-HHMMSS.speckv")
     parser.add_argument(
         "--level",

@@ -281,9 +281,23 @@ print("active" if recorder.active else "ended", os.environ["SPECKV_DEBUG_MAX_SIZ
     assert (ran.returncode, ran.stdout) == (0, "ended 65536\n")
 
 
+@pytest.mark.parametrize(("options", "told"), [((), "None"), (("--level", "1"), "1")])
+def test_the_level_reaches_the_target(
+    record: Callable[..., subprocess.CompletedProcess[str]], options: tuple[str, ...], told: str
+) -> None:
+    ran = record(ENGINE + "print(os.environ.get('SPECKV_DEBUG_LEVEL'))", "-o", "run.speckv", *options)
+    assert (ran.returncode, ran.stdout) == (0, f"{told}\n")
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--steps", "0"), ("--steps", "many"), ("--max-size", "5 parsec"), ("--max-size", "-1")],
+    [
+        ("--steps", "0"),
+        ("--steps", "many"),
+        ("--max-size", "5 parsec"),
+        ("--max-size", "-1"),
+        ("--level", "4"),
+    ],
 )
 def test_a_wrong_limit_is_refused_before_anything_starts(
     record: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, option: str, value: str

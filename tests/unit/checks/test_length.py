@@ -399,3 +399,27 @@ def test_the_host_reports_what_it_decided() -> None:
     run.told(18, 23, "spec_prepare")
     (finding,) = found(run, "LEN-ALLOC")
     assert "23" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("grown", "told", "verdict"), [(24, 24, "ok"), (24, None, "unknown"), (24, 23, "bad"), (28, 28, "bad")]
+)
+def test_a_growth_of_which_no_allocation_is_recorded(grown: int, told: int | None, verdict: str) -> None:
+    run = Lengths(4)
+    run.head["tables"] = ["reserve", "lengths"]
+    run.reserve(18, 19, 4, grown, granted=False)
+    if told is not None:
+        run.told(18, told, "spec_prepare")
+    result = run.check("LEN-ALLOC")
+    assert (result.checked["LEN-ALLOC"], bool(result.findings)) == (verdict != "unknown", verdict == "bad")
+
+
+def test_at_level_1_a_run_is_judged_by_its_lengths_and_verifies() -> None:
+    run = Lengths(1)
+    run.head["tables"] = ["accept", "move", "lengths", "reserve", "release"]
+    run.reserve(10, 10, 4, 14, granted=False)
+    run.told(10, 14, "spec_prepare")
+    run.verify(10, 2)
+    run.told(12, 14, "verify_commit")
+    result = run.check(*LEN)
+    assert not result.findings and not [u for u in result.unknown if u.instances]
