@@ -17,7 +17,6 @@ EVERY_ALGORITHM = {
     "accept",
     "alloc",
     "cache",
-    "compact",
     "forward",
     "free",
     "free_group",
@@ -66,6 +65,7 @@ def test_the_target_ended_well_and_reported(run: Run) -> None:
 def test_every_hook_resolved_and_no_hook_failed(run: Run) -> None:
     assert None not in run.process.info.hooks.values()
     assert set(run.process.info.tables) >= EVERY_ALGORITHM
+    assert {"compact", "compact:predict"} & set(run.process.info.tables)
     assert [note.text for note in run.of("note")] == []
     assert run.of("drop") == []
 
