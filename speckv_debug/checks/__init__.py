@@ -1,8 +1,18 @@
 """The laws: one function a law, one module a family. Importing this package registers all of them."""
 
-from speckv_debug.checks import accept, length, location, move, ownership, trace
+from speckv_debug.checks import accept, length, location, move, ownership, replay_slots, replay_state, trace
 from speckv_debug.checks.rule import RULES, sort_rules
 
 sort_rules()
 
-__all__ = ["RULES", "accept", "length", "location", "move", "ownership", "trace"]
+__all__ = [
+    "RULES",
+    "accept",
+    "length",
+    "location",
+    "move",
+    "ownership",
+    "replay_slots",
+    "replay_state",
+    "trace",
+]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from speckv_debug.recording.arrays import filled, flags
+from speckv_debug.recording.arrays import filled, flags, numbers
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, starts
 
 
@@ -63,6 +63,11 @@ class Columns:
         found: Int64s = self._cached(name, _ints)
         return found
 
+    def floats(self, name: str) -> tuple[npt.NDArray[np.float64], Mask]:
+        """A column of floats as float64, and where there is a value."""
+        found: tuple[npt.NDArray[np.float64], Mask] = self._cached(name, _floats)
+        return found
+
     def flags(self, name: str) -> Int64s:
         """A boolean column as 1, 0, or NULL where absent."""
         return self.ints(name)
@@ -101,6 +106,12 @@ class Columns:
 
 def _ints(column: Any) -> Int64s:
     return np.asarray(filled(pc.cast(_array(column), pa.int64()), NULL), dtype=np.int64)
+
+
+def _floats(column: Any) -> tuple[npt.NDArray[np.float64], Mask]:
+    array = _array(column)
+    known = ~_flags(array.is_null())
+    return np.asarray(numbers(pc.fill_null(array, 0.0)), dtype=np.float64), known
 
 
 def _texts(column: Any) -> Texts:

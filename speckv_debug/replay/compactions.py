@@ -46,13 +46,13 @@ class Compactions:
         """The verify and the compaction; where blocks are gathered, from right before the batch's first accept on."""
         accept, event = self.verifies.seq[self.verify], self.columns.ints("seq")[self.event]
         first, last = batch_spans(accept, event, self.event)
-        alone = self._in_blocks
+        alone = self.in_blocks
         return np.where(alone, np.minimum(accept, event), first - 1), np.where(
             alone, np.maximum(accept, event), last
         )
 
     @cached_property
-    def _in_blocks(self) -> Mask:
+    def in_blocks(self) -> Mask:
         """`after` keeps the blocks of `before`."""
         return np.asarray((self.after.lengths == self.before.lengths)[self.event], dtype=np.bool_)
 
@@ -63,7 +63,7 @@ class Compactions:
         width = self.verifies.ragged("accept_index").lengths[self.verify]
         ends = starts(width)
         first = np.repeat(starts(self._counts)[:-1], self._counts)
-        return np.where(self._in_blocks, block, ends[:-1] - ends[first])
+        return np.where(self.in_blocks, block, ends[:-1] - ends[first])
 
     def due_and_found(self) -> tuple[Int64s, Int64s, Int64s]:
         """(instance, due, found) for each accepted row; NULL where a list does not reach so far."""

@@ -45,7 +45,7 @@ class Lives:
         own, seqs = self._of[table][rows], self._columns(table).ints("seq")[rows]
         order = np.lexsort((seqs, own))
         own, seqs, rows = own[order], seqs[order], rows[order]
-        place = _search(own, seqs, lives, seq) - 1
+        place = search_pairs(own, seqs, lives, seq) - 1
         found = (place >= 0) & (lives >= 0)
         if not len(own):
             return np.full(len(lives), -1, dtype=np.int64)
@@ -82,8 +82,8 @@ def _pairs(columns: Columns) -> Int64s:
     return np.stack((columns.ints("row"), columns.ints("epoch")), axis=1)
 
 
-def _search(own: Int64s, seqs: Int64s, lives: Int64s, seq: Int64s) -> Int64s:
-    """How many of the sorted (own, seqs) lie before each (lives, seq)."""
+def search_pairs(own: Int64s, seqs: Int64s, lives: Int64s, seq: Int64s) -> Int64s:
+    """How many of the sorted (own, seqs) lie before each (lives, seq); `own` and `lives` are small numbers, 0 or more."""
     low, high = np.searchsorted(own, lives), np.searchsorted(own, lives, side="right")
     ranks, query = _ranked(seqs, seq)
     keys = own * (len(ranks) + len(query) + 1) + ranks

@@ -66,6 +66,13 @@ class Ragged:
         flat = np.repeat(self.offsets[lists], lengths) + spread(lengths)
         return Ragged(self.values[flat], starts(lengths), self.present[lists])
 
+    def padded(self, lists: Int64s, width: int, fill: int = NULL) -> Int64s:
+        """The first `width` values of the lists named by `lists`, `[len(lists), width]`; `fill` behind their ends."""
+        places = np.tile(np.arange(width, dtype=np.int64), len(lists))
+        found = self.at(np.repeat(lists, width), places).reshape(len(lists), width)
+        inside = np.arange(width) < self.lengths[lists][:, None]
+        return np.where(inside, found, fill)
+
     def tuple(self, index: int) -> tuple[int, ...] | None:
         """List `index` as plain integers, None if absent."""
         return tuple(int(v) for v in self[index]) if self.present[index] else None

@@ -23,6 +23,12 @@ from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
 from speckv_debug.replay.pairs import DuePairs, PairMatch
 from speckv_debug.replay.readers import NextReads
 from speckv_debug.replay.recompute import Kernels
+from speckv_debug.replay.replayed_compactions import ReplayedCompactions
+from speckv_debug.replay.replayed_moves import RecomputedPairs, ReplayedMoves
+from speckv_debug.replay.replayed_paths import ReplayedPaths
+from speckv_debug.replay.replayed_reserves import ReplayedReserves
+from speckv_debug.replay.replayed_slots import RecomputedSlots, ReplayedSlots
+from speckv_debug.replay.replayed_states import ReplayedStates
 from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.stream import Stretches
@@ -166,6 +172,44 @@ class ProcessView:
     def ownership(self) -> Ownership:
         """The ledger at the end of the recording, with the facts that the ownership laws judge."""
         return Ownership(Ledger.fold(self.process, columns=self.columns))
+
+    @cached_property
+    def replayed_paths(self) -> ReplayedPaths:
+        """The accepted path of each verify that the scopes below replay from."""
+        return ReplayedPaths(self.verifies)
+
+    @cached_property
+    def recomputed_slots(self) -> RecomputedSlots:
+        """The slots of each verify's rows, out of its request row."""
+        spaces = self.lengths.namespaces
+        return RecomputedSlots(self.verifies, self.columns("table_write"), spaces, self.kernels)
+
+    @cached_property
+    def replayed_slots(self) -> ReplayedSlots:
+        """One instance a verify: its slots beside those that its request row gives."""
+        return ReplayedSlots(self.recomputed_slots)
+
+    @cached_property
+    def replayed_moves(self) -> ReplayedMoves:
+        """One instance a verify: what has to be moved beside what the calls of its step move."""
+        due = RecomputedPairs(self.replayed_paths, self.recomputed_slots)
+        return ReplayedMoves(due, self.relocations, self.settlements)
+
+    @cached_property
+    def replayed_compactions(self) -> ReplayedCompactions:
+        """One instance a verify and a compaction of its step, done again."""
+        return ReplayedCompactions(self.compactions, self.replayed_paths, self.kernels)
+
+    @cached_property
+    def replayed_reserves(self) -> ReplayedReserves:
+        """One instance a decode preparation and a release, computed again."""
+        spaces = self.lengths.namespaces
+        return ReplayedReserves(self.reserves, self.columns, spaces, lambda: self.ownership)
+
+    @cached_property
+    def replayed_states(self) -> ReplayedStates:
+        """One instance a clear of a compressor ring and a commit of recurrent state, done again."""
+        return ReplayedStates(self.columns, self.replayed_paths, self.info, self.kernels)
 
     @property
     def frees(self) -> EventFacts:

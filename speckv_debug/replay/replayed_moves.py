@@ -1,0 +1,293 @@
+"""Moves of accepted rows done again: which slot gets whose KV, whatever order and padding the engine's list has."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from speckv_debug.replay.moves import Relocations
+from speckv_debug.replay.places import Place, place_at
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask, spread, starts
+from speckv_debug.replay.readers import END
+from speckv_debug.replay.replayed_calls import CalledPairs
+from speckv_debug.replay.replayed_paths import ReplayedPaths
+from speckv_debug.replay.replayed_slots import RecomputedSlots
+from speckv_debug.replay.settlements import Settlements
+from speckv_debug.replay.writes import numbered, reserved
+
+
+class RecomputedPairs:
+    """Source and targets of every accepted row, by `kernels.locate.accepted_pairs` and `row_slots`.
+
+    Arrays are parallel to `path.values`; NULL where a slot is not known.
+    """
+
+    def __init__(self, paths: ReplayedPaths, slots: RecomputedSlots) -> None:
+        self._paths, self._slots, self.verifies = paths, slots, slots.verifies
+
+    @property
+    def path(self) -> Ragged:
+        """Accepted local rows of each verify."""
+        return self._paths.rows
+
+    @cached_property
+    def owners(self) -> Int64s:
+        """The verify of each row."""
+        return self.path.owners
+
+    @cached_property
+    def k(self) -> Int64s:
+        """The place of each row in its path."""
+        return self.path.within
+
+    @cached_property
+    def written(self) -> Ragged:
+        """Slots of the verify's rows: those that the forward wrote, where they were not recorded those of its row."""
+        loc, again = self.verifies.ragged("out_cache_loc"), self._slots.slots
+        at, row = self._slots.owners, self._slots.row
+        values = np.where(loc.present[at], loc.at(at, row), again.values)
+        return Ragged(values, again.offsets, again.present)
+
+    @cached_property
+    def by_window(self) -> tuple[Int64s, Int64s]:
+        """Targets and sources; a target is the front of the verify window (SGLang 0.5.23)."""
+        targets, sources = (np.full(len(self.owners), NULL, dtype=np.int64) for _ in range(2))
+        n, width = self.path.lengths, self._slots.widths
+        for w in np.unique(width[n > 0]).tolist():
+            at = np.flatnonzero((width == w) & (n > 0) & (n <= w))
+            if w and len(at):
+                rows = self.path.padded(at, int(n[at].max()), -1)
+                pairs = self._slots.kernels.pairs(self.written.padded(at, w), rows, n[at])
+                places = np.repeat(self.path.offsets[at], n[at]) + spread(n[at])
+                targets[places], sources[places] = pairs
+        return targets, sources
+
+    @property
+    def slots_of_rows(self) -> Ragged:
+        """What the request rows hold at the verifies' positions."""
+        return self._slots.slots
+
+    @property
+    def source(self) -> Int64s:
+        """Where each accepted row was verified."""
+        return self.by_window[1]
+
+    @property
+    def window(self) -> Int64s:
+        """Its target by the verify window."""
+        return self.by_window[0]
+
+    @cached_property
+    def row(self) -> Int64s:
+        """Its target by the request row (SGLang 0.5.12 to 0.5.22), by the window where the row is not known."""
+        found = self._slots.slots.at(self.owners, self.k)
+        return np.where(found == NULL, self.window, found)
+
+    @cached_property
+    def placeless(self) -> Mask:
+        """Verifies with an accepted row that has no slot of its own: unknown, or the pool's dummy."""
+        least = np.minimum(np.minimum(self.source, self.window), self.row)
+        dummy = reserved(self.verifies.info.pool(None))
+        return any_per_list(mask(least < dummy), self.owners, len(self.verifies))
+
+    def moving(self, targets: Int64s) -> Mask:
+        """Rows that are not where they have to be."""
+        return mask(self.source != targets)
+
+
+class Strays(NamedTuple):
+    """Pairs of the engine that are not due: the verify that each falls to, its source and target."""
+
+    verify: Int64s
+    source: Int64s
+    target: Int64s
+
+
+class Reading(NamedTuple):
+    """What is wrong if targets are those of the window, or those of the row.
+
+    Attributes:
+        missing: Rows, parallel to `path.values`, that some call does not bring to their place.
+        strays: What the calls move besides.
+    """
+
+    missing: Mask
+    strays: Strays
+
+
+class ReplayedMoves:
+    """One instance a verify: what has to be moved beside what the calls of its step move.
+
+    Two lists are the same if each slot ends up with the same content: pairs in place may be there or not, in any order.
+    """
+
+    reads = ("accept", "move", "table_write")
+    columns_from = ("forward", "cache", "row_free")
+
+    def __init__(self, due: RecomputedPairs, relocations: Relocations, settlements: Settlements) -> None:
+        self.due, self.relocations, self.settlements = due, relocations, settlements
+        self.verifies = due.verifies
+
+    def __len__(self) -> int:
+        return len(self.verifies)
+
+    def place(self, index: int) -> Place:
+        """The verify's place, at the `seq` of the first call of its step; that of the reader where there is none."""
+        place, call = self.verifies.place(index), int(self.first_call[index])
+        if call >= 0:
+            return place_at(place, int(self.relocations.moves.seq[call]))
+        return self.settlements.place(index) if self.uncalled[index] else place
+
+    @cached_property
+    def calls(self) -> CalledPairs:
+        """What the engine's calls pass."""
+        return CalledPairs(self.relocations)
+
+    @cached_property
+    def first_call(self) -> Int64s:
+        """The first call of each verify's step, -1 if there is none."""
+        found = np.full(len(self), -1, dtype=np.int64)
+        found[self.relocations.verify[::-1]] = self.relocations.call[::-1]
+        return found
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """The batch's accepts and the calls of its step, the writes into the row, and the reader that meets a gap."""
+        first, last = (
+            self.settlements.spans if self.uncalled.any() else (self.verifies.seq, self.verifies.seq)
+        )
+        first, last = first.copy(), np.maximum(last, self.verifies.seq)
+        begin, end = self.relocations.spans
+        np.minimum.at(first, self.relocations.verify, begin)
+        np.maximum.at(last, self.relocations.verify, end)
+        return first, last
+
+    @cached_property
+    def uncalled(self) -> Mask:
+        """Verifies without a call whose rows are read where they never were brought, as the recording proves."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        idle = self.misplaced & (self.first_call < 0)
+        if idle.any() and self.verifies.info.records("move", "accept"):
+            lacking = self.settlements.unsettled.items()
+            found[[i for i, gap in lacking if gap.unmoved and gap.reader != END]] = True
+        return found & idle
+
+    @cached_property
+    def open_end(self) -> Mask:
+        """Verifies with misplaced rows and no call, of which the recording does not tell whether someone missed it."""
+        idle = self.misplaced & (self.first_call < 0) & ~self.uncalled
+        if not idle.any():
+            return idle
+        settled = self.settlements.moving.copy()
+        settled[list(self.settlements.unsettled)] = False
+        return idle & ~settled
+
+    @cached_property
+    def misplaced(self) -> Mask:
+        """Verifies of which an accepted row is not in place, by the window and by the row."""
+        by_window, by_row = (self._any(self.due.moving(t)) for t in (self.due.window, self.due.row))
+        return mask(by_window & by_row)
+
+    @cached_property
+    def by_row(self) -> Mask:
+        """Verifies whose targets are taken from the request row: the calls agree with that, and not with the window."""
+        return self._broken(self._by_window) & ~self._broken(self._by_row)
+
+    @cached_property
+    def missing(self) -> Mask:
+        """Rows that a call of their step does not bring to their place."""
+        return np.where(self.by_row[self.due.owners], self._by_row.missing, self._by_window.missing)
+
+    @cached_property
+    def strays(self) -> Strays:
+        """Pairs of the calls that move something which is not due."""
+        parts = []
+        for reading, mine in ((self._by_window, ~self.by_row), (self._by_row, self.by_row)):
+            parts.append([column[mine[reading.strays.verify]] for column in reading.strays])
+        return Strays(*map(np.concatenate, zip(*parts, strict=True)))
+
+    @cached_property
+    def _by_window(self) -> Reading:
+        return self._read(self.due.window)
+
+    @cached_property
+    def _by_row(self) -> Reading:
+        return self._read(self.due.row)
+
+    def _broken(self, reading: Reading) -> Mask:
+        """Verifies of which the calls do not do what a reading has due."""
+        found = self._any(reading.missing)
+        found[reading.strays.verify] = True
+        return found
+
+    def _read(self, targets: Int64s) -> Reading:
+        """The due pairs to these targets beside those of every group of calls that the verify belongs to."""
+        verify, group = self.calls.verify_groups
+        counts = self.due.path.lengths[verify]
+        at = np.repeat(self.due.path.offsets[verify], counts) + spread(counts)
+        due = np.stack([np.repeat(group, counts), self.due.source[at], targets[at]])
+        lacking = self.due.moving(targets)[at] & ~_among(due, self.calls.keys)
+        missing = np.zeros(len(targets), dtype=np.bool_)
+        missing[at[lacking]] = True
+        return Reading(missing, self._strays(due))
+
+    def _strays(self, due: Int64s) -> Strays:
+        stray = np.flatnonzero(~_among(self.calls.keys, due) & self.calls.moving)
+        owner = self._owners(stray)
+        named = stray[owner >= 0]
+        return Strays(owner[owner >= 0], self.calls.source[named], self.calls.target[named])
+
+    def _owners(self, pairs: Int64s) -> Int64s:
+        """The verify that each pair of the calls falls to: whose window has its target, its source, its place.
+
+        -1 where that can't be told because the path of a verify of the batch is not known.
+        """
+        owner = self.calls.owner_of_slot(self._windows, pairs, self.calls.target)
+        by_source = self.calls.owner_of_slot(self._windows, pairs, self.calls.source)
+        by_place = self.calls.owner_of_place(pairs)
+        unclear = self.calls.any_of_group(~self.due.path.present)[pairs]
+        loose = np.where(unclear, -1, np.where(by_source >= 0, by_source, by_place))
+        return np.where(owner >= 0, owner, loose)
+
+    @cached_property
+    def _windows(self) -> Ragged:
+        """All slots that a verify's rows are written to, or its row holds there."""
+        written, row = self.due.written, self.due.slots_of_rows
+        both = np.concatenate((written.values, row.values))
+        owners = np.concatenate((written.owners, row.owners))
+        order = np.argsort(owners, kind="stable")
+        return Ragged(both[order], starts(written.lengths + row.lengths), written.present)
+
+    @cached_property
+    def stray(self) -> Mask:
+        """Verifies to which a pair falls that is not due."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[self.strays.verify] = True
+        return found
+
+    @cached_property
+    def torn(self) -> Mask:
+        """Verifies of a call that writes one slot from two sources: which stays is not defined."""
+        verify, group = self.calls.verify_groups
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[verify[np.isin(group, self.calls.torn_groups)]] = True
+        return found
+
+    @cached_property
+    def headless(self) -> Mask:
+        """Verifies of a batch that begins with requests which are not in the recording."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[self.relocations.verify[self.relocations.headless]] = True
+        return found
+
+    def _any(self, hit: Mask) -> Mask:
+        return any_per_list(hit, self.due.owners, len(self))
+
+
+def _among(wanted: Int64s, present: Int64s) -> Mask:
+    """Which columns of `wanted` are columns of `present`."""
+    number = numbered(np.hstack([wanted, present]))
+    count = wanted.shape[1]
+    return np.asarray(np.isin(number[:count], number[count:]), dtype=np.bool_)

@@ -1,0 +1,212 @@
+"""Slots, moves, compactions and clears of random batches: what replay computes is what a plain model of one request has,
+and no recorded output goes in.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.replay.ragged import NULL
+from speckv_debug.replay.view import ProcessView
+from tests.ledgers import Stream
+
+Line = dict[str, Any]
+TABLES = ["accept", "move", "compact", "table_write", "row_free", "row_alloc", "state_clear", "state_commit"]
+OUTPUTS = {
+    "accept": ("accept_index", "accept_len", "num_correct_drafts", "new_seq_len", "bonus_token", "predict"),
+    "move": ("src", "tgt"),
+    "compact": ("after",),
+    "reserve": ("new_allocated",),
+    "release": ("free_start",),
+    "state_clear": ("ring_rows", "first_half", "second_half", "accept_len"),
+    "state_commit": ("step_index",),
+}
+"""Recorded outputs by table: what replay may only compare with."""
+
+
+def view_of(lines: Iterable[Line], **head: Any) -> ProcessView:
+    pools = [{"name": "full", "kind": "full", "slots": 100_000, "page_size": 16, "reserved_slots": 16}]
+    facts: Line = {"tables": TABLES, "pools": pools} | head
+    return ProcessView(cast(ProcessRecording, Stream(lines, **facts)))
+
+
+class Rows:
+    """A plain model of req_to_token with random writes, and a log of it as events."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.table: dict[tuple[int, int], dict[int, int]] = {}
+        self.epochs = {row: 1 for row in (1, 2, 3)}
+        self.lines: list[Line] = []
+        self.due: list[list[int]] = []
+
+    def run(self, steps: int) -> None:
+        for step in range(1, steps + 1):
+            for row in self.epochs:
+                self._live(row, step)
+
+    def _live(self, row: int, step: int) -> None:
+        draw, key = self.rng, (row, self.epochs[row])
+        if draw.random() < 0.2:
+            self.epochs[row] += 1
+            key = (row, self.epochs[row])
+        for _ in range(draw.randint(0, 3)):
+            start, slots = draw.randint(0, 12), draw.sample(range(16, 9000), draw.randint(1, 9))
+            self.table.setdefault(key, {}).update({start + j: s for j, s in enumerate(slots)})
+            who = {"row": row, "epoch": key[1], "step": step}
+            self.lines.append({"event": "table_write", "start": start, "slots": slots} | who)
+        self._verify(key, step)
+
+    def _verify(self, key: tuple[int, int], step: int) -> None:
+        start, width = self.rng.randint(0, 16), self.rng.randint(1, 6)
+        held = [self.table.get(key, {}).get(start + j, NULL) for j in range(width)]
+        line: Line = {"event": "accept", "step": step, "row": key[0], "epoch": key[1], "request": f"{key}"}
+        self.lines.append(line | {"seq_len": start, "width": width, "out_cache_loc": [1] * width})
+        self.due.append(held)
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=25)
+def test_rows_are_rebuilt_as_the_writes_leave_them(seed: int) -> None:
+    rows = Rows(seed)
+    rows.run(6)
+    slots = view_of(rows.lines).recomputed_slots.slots
+    assert [slots[i].tolist() for i in range(len(slots))] == rows.due
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=25)
+def test_rows_are_rebuilt_share_by_share(seed: int) -> None:
+    rows = Rows(seed)
+    rows.run(4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("speckv_debug.replay.replayed_tables.AT_ONCE", 7)
+        slots = view_of(rows.lines).recomputed_slots.slots
+    assert [slots[i].tolist() for i in range(len(slots))] == rows.due
+
+
+class Batches:
+    """Verifies of random trees with random paths, and what is due of each, worked out request by request."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.lines: list[Line] = []
+        self.moves: list[list[tuple[int, int]]] = []
+        self.fronts: list[list[int]] = []
+        self.rings: list[list[int]] = []
+        self.steps: list[int] = []
+        for step in range(1, 4):
+            self._batch(step, self.rng.randint(1, 4))
+
+    def _batch(self, step: int, size: int) -> None:
+        before: list[int] = []
+        free = self.rng.sample(range(16, 90_000), 64)
+        for index in range(size):
+            before += self._verify(step, index, len(before), free)
+        self.lines.append(
+            {"event": "compact", "step": step, "tensor": "x", "before": before, "after": before}
+        )
+        calls = {"pool": "full", "caller": "accept", "src": [16], "tgt": [17]}
+        self.lines.append({"event": "move", "step": step} | calls)
+
+    def _verify(self, step: int, index: int, block: int, free: list[int]) -> list[int]:
+        draw = self.rng
+        width = draw.randint(1, 8)
+        path = [0, *sorted(draw.sample(range(1, width), draw.randint(0, width - 1)))]
+        loc = [free.pop() for _ in range(width)]
+        values, length, n = [draw.randint(1, 999) for _ in loc], draw.randint(0, 300), len(path)
+        who: Line = {"step": step, "row": index + 1, "request": f"r{index}"}
+        line: Line = {"event": "accept", "epoch": 1, "batch_index": index, "block_start": block} | who
+        line |= {"layout": "tree", "sampling": "target_only", "width": width, "seq_len": length}
+        line |= {"out_cache_loc": loc, "accept_index": [block + row for row in path] + [-1], "accept_len": n}
+        self.lines.append(line)
+        ring = {"ring_size": 16, "width": width, "seq_len": length, "accept_len": n, "ring_rows": []}
+        self.lines.append({"event": "state_clear", "pool": "c"} | who | ring)
+        self.lines.append({"event": "state_commit", "pool": "m", "step_index": 0} | who)
+        self.moves.append([(loc[row], loc[k]) for k, row in enumerate(path)])
+        self.fronts.append([values[row] for row in path])
+        self.rings.append(sorted((length + d) % 16 for d in range(n, width)))
+        self.steps.append(path[-1])
+        return values
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=25)
+def test_batches_are_done_again_as_request_by_request(seed: int) -> None:
+    batches = Batches(seed)
+    view = view_of(batches.lines)
+    due, path = view.replayed_moves.due, view.replayed_paths.rows
+    pairs = list(zip(due.source.tolist(), due.window.tolist(), strict=True))
+    assert [pairs[a:b] for a, b in zip(path.offsets, path.offsets[1:], strict=False)] == batches.moves
+    fronts = view.replayed_compactions.fronts
+    assert [fronts.values[fronts.owners == i].tolist() for i in range(len(path))] == batches.fronts
+    states = view.replayed_states
+    assert [states.cleared[i].tolist() for i in range(len(path))] == batches.rings
+    assert states.steps.tolist() == batches.steps
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=25)
+def test_a_list_of_due_pairs_in_any_order_is_the_same_move(seed: int) -> None:
+    batches, draw = Batches(seed), random.Random(seed)
+    of_step: dict[int, list[tuple[int, int]]] = {}
+    accepts = [line for line in batches.lines if line["event"] == "accept"]
+    for line, pairs in zip(accepts, batches.moves, strict=True):
+        of_step.setdefault(line["step"], []).extend(pairs)
+    for call in (line for line in batches.lines if line["event"] == "move"):
+        pairs = [p for p in of_step[call["step"]] if p[0] != p[1] or draw.random() < 0.5] + [(0, 0)] * 3
+        draw.shuffle(pairs)
+        call |= {"src": [s for s, _ in pairs], "tgt": [t for _, t in pairs]}
+    scope = view_of(batches.lines).replayed_moves
+    assert not scope.missing.any() and not scope.stray.any()
+    moving = [p for pairs in batches.moves for p in pairs if p[0] != p[1]]
+    for call in (line for line in batches.lines if line["event"] == "move"):
+        call |= {"src": [s + 1 for s in call["src"]]}
+    scope = view_of(batches.lines).replayed_moves
+    assert int(scope.missing.sum()) == len(moving)
+
+
+def recomputed(view: ProcessView) -> dict[str, list[int]]:
+    """Everything that the scopes recompute, as flat lists."""
+    due, states, reserves = view.replayed_moves.due, view.replayed_states, view.replayed_reserves
+    found = {
+        "slots": view.recomputed_slots.slots.values,
+        "sources": due.source,
+        "window": due.window,
+        "row": due.row,
+        "fronts": view.replayed_compactions.fronts.values,
+        "rings": states.cleared.values,
+        "steps": states.steps,
+        **{f"grown {form}": grown for form, grown in zip(reserves.forms, reserves.grown, strict=True)},
+        **{f"tail {k}": tail for k, tail in enumerate(reserves.tails)},
+    }
+    return {name: values.tolist() for name, values in found.items()}
+
+
+def blanked(lines: list[Line]) -> list[Line]:
+    """The same events without what the engine put out."""
+    return [{k: v for k, v in line.items() if k not in OUTPUTS.get(line["event"], ())} for line in lines]
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=25)
+def test_no_recorded_output_goes_in(seed: int) -> None:
+    batches, draw = Batches(seed), random.Random(seed)
+    for k in range(3):
+        who: Line = {"step": 9, "row": 5, "epoch": 1, "request": f"x{k}", "page_size": 16}
+        lengths = {"committed": draw.randint(0, 90), "allocated": draw.randint(0, 99)}
+        growth = {"reserve": draw.randint(1, 40), "new_allocated": draw.randint(0, 99)}
+        batches.lines.append({"event": "reserve"} | who | lengths | growth)
+        batches.lines.append({"event": "release", "kind": "finish", "free_start": 16} | who | lengths)
+    full, bare = view_of(batches.lines), view_of(blanked(batches.lines))
+    bare.__dict__["replayed_paths"] = full.replayed_paths  # an accepted path is an input of what follows it
+    assert recomputed(bare) == recomputed(full)
+    assert not np.array_equal(bare.verifies.accepted, full.verifies.accepted)
