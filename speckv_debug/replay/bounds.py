@@ -13,6 +13,7 @@ from speckv_debug.replay.lengths import ENDINGS, Lengths, Picked
 from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
+from speckv_debug.replay.step_keys import Groups, StepKeys
 
 
 class Bounds:
@@ -151,42 +152,54 @@ class Reserves(Picked):
     @cached_property
     def refused(self) -> Mask:
         """The allocator had nothing to give to the row in this step."""
-        keys = self._keys("alloc")
-        turned_away = {keys[i] for i in np.flatnonzero(self.lengths.columns("alloc").ints("granted") == 0)}
-        return np.array([key in turned_away for key in self._keys()], dtype=np.bool_)
+        turned_away = self._groups_of("alloc")[self.lengths.columns("alloc").ints("granted") == 0]
+        return np.asarray(np.isin(self._groups.of_key, turned_away), dtype=np.bool_)
 
     @cached_property
     def _ungranted(self) -> Mask:
         """No allocation of this step names the row, nor leaves open which row it is for."""
         if not self._whole("alloc"):
             return np.zeros(len(self), dtype=np.bool_)
-        events, keys = self._keys("alloc"), self._keys()
-        allocs = {events[i] for i in np.flatnonzero(self._main_alloc()).tolist()}
-        unnamed = {step for life, step in allocs if life < 0}
-        lone = _single(keys) - allocs
-        clear = [k in lone and k[0] >= 0 and k[1] != NULL and not unnamed & {k[1], NULL} for k in keys]
-        return np.array(clear, dtype=np.bool_)
+        main, lives = self._main_alloc(), self.lengths.lives.of("alloc")
+        granted = np.isin(self._groups.of_key, self._groups_of("alloc")[main])
+        unnamed = np.unique(self.lengths.columns("alloc").ints("step")[main & (lives < 0)])
+        if NULL in unnamed:
+            return np.zeros(len(self), dtype=np.bool_)
+        return np.asarray(self._lone & ~granted & ~np.isin(self.ints("step"), unnamed), dtype=np.bool_)
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
         """From right before the reserve, or the events of its row and step, to right behind them."""
-        first, last = self.ints("seq").copy(), self.ints("seq").copy()
+        own, group = self.ints("seq"), self._groups.of_key
+        first, last = own, own
         for table in ("alloc", "lengths"):
-            at: dict[tuple[int, int], list[int]] = {}
-            seqs = self.lengths.columns(table).ints("seq").tolist()
-            for key, seq in zip(self._keys(table), seqs, strict=True):
-                at.setdefault(key, []).append(seq)
-            own = [at.get(key, []) for key in self._keys()]
-            first = np.array([min(seqs, default=s) for seqs, s in zip(own, first.tolist(), strict=True)])
-            last = np.array([max(seqs, default=s) for seqs, s in zip(own, last.tolist(), strict=True)])
-        return np.minimum(first, self.ints("seq")) - 1, np.maximum(last, self.ints("seq")) + 1
+            low, high = np.full(len(self._groups), NEVER), np.full(len(self._groups), -1)
+            groups, seq = self._groups_of(table), self.lengths.columns(table).ints("seq")
+            np.minimum.at(low, groups[groups >= 0], seq[groups >= 0])
+            np.maximum.at(high, groups[groups >= 0], seq[groups >= 0])
+            first = np.where(low[group] == NEVER, first, low[group])
+            last = np.where(high[group] < 0, last, high[group])
+        return np.minimum(first, own) - 1, np.maximum(last, own) + 1
 
-    def _keys(self, table: str | None = None) -> list[tuple[int, int]]:
-        """(life, step) of the events of a table, of the reserves if None."""
-        if table is None:
-            return list(zip(self.life.tolist(), self.ints("step").tolist(), strict=True))
-        steps = self.lengths.columns(table).ints("step").tolist()
-        return list(zip(self.lengths.lives.of(table).tolist(), steps, strict=True))
+    @cached_property
+    def _keys(self) -> StepKeys:
+        steps = (self.lengths.columns(table).ints("step") for table in ("reserve", "alloc", "lengths"))
+        return StepKeys(len(self.lengths.lives), *steps)
+
+    @cached_property
+    def _groups(self) -> Groups:
+        """Reserves of one life and step."""
+        return Groups(self._keys.of(self.life, self.ints("step")))
+
+    @cached_property
+    def _lone(self) -> Mask:
+        """Reserves of which the life and the step are known, and that are the only ones there."""
+        return np.asarray(self._groups.alone & (self.life >= 0) & (self.ints("step") != NULL))
+
+    def _groups_of(self, table: str) -> Int64s:
+        """The group of reserves that each event of a table stands beside, -1 if there is none."""
+        steps = self.lengths.columns(table).ints("step")
+        return self._groups.find(self._keys.of(self.lengths.lives.of(table), steps))
 
     def _whole(self, table: str) -> bool:
         """Every event of the table is in the recording, as far as it says."""
@@ -206,27 +219,14 @@ class Reserves(Picked):
 
     def _sum(self, table: str, which: Mask, values: Int64s, *, once: bool = False) -> Int64s:
         """Sum of `values` of the events of the same life and step; NULL if there is none, or one is NULL."""
-        found: dict[tuple[int, int], int] = {}
         if not self._whole(table):
             return np.full(len(self), NULL, dtype=np.int64)
-        events = self._keys(table)
-        for row in np.flatnonzero(which).tolist():
-            key, value = events[row], int(values[row])
-            bad = NULL in (value, found.get(key, 0)) or (once and key in found)
-            found[key] = NULL if bad else found.get(key, 0) + value
-        return self._looked_up(found)
-
-    def _looked_up(self, found: dict[tuple[int, int], int]) -> Int64s:
-        keys = self._keys()
-        alone = _single(keys)
-        known = [found.get(k, NULL) if k in alone and k[0] >= 0 and k[1] != NULL else NULL for k in keys]
-        return np.array(known, dtype=np.int64)
-
-
-def _single(keys: list[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Keys that occur once."""
-    seen: set[tuple[int, int]] = set()
-    twice: set[tuple[int, int]] = set()
-    for key in keys:
-        (twice if key in seen else seen).add(key)
-    return seen - twice
+        groups = self._groups_of(table)
+        rows = np.flatnonzero(which & (groups >= 0))
+        count = np.bincount(groups[rows], minlength=len(self._groups))
+        absent = np.bincount(groups[rows[values[rows] == NULL]], minlength=len(self._groups))
+        total = np.zeros(len(self._groups), dtype=np.int64)
+        np.add.at(total, groups[rows], np.where(values[rows] == NULL, 0, values[rows]))
+        known = (count > 0) & (absent == 0) & ((count == 1) | (not once))
+        found = np.where(known, total, NULL)
+        return np.where(self._lone, found[self._groups.of_key], NULL)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-import numba
-import numpy.typing as npt
-
+from speckv_debug.replay.compiling import Array
 from speckv_debug.replay.ledger_events import TABLES
 
 TABLE, INDEX, ROW, ROW_EPOCH, STEP, SEQ, FLAGS, FIRST, END, A, B = range(11)
@@ -20,8 +17,6 @@ ASK = -2
 ALLOC, FREES, WRITE, LENGTHS, STAT, FORWARD, ACCEPT = map(
     TABLES.index, ("alloc", "free", "table_write", "lengths", "pool_stat", "forward", "accept")
 )
-Array = npt.NDArray[Any]
-Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 class Book(NamedTuple):
@@ -74,12 +69,3 @@ class Slots(NamedTuple):
     forward: Array
     written: Array
     table: Array
-
-
-def compiled(function: Call) -> Call:
-    """Compile on the first call; kept for later processes where numba finds a folder that it may write."""
-    try:
-        made: Any = numba.njit(cache=True)(function)
-    except RuntimeError:
-        made = numba.njit(function)
-    return cast(Call, made)

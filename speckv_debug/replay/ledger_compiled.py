@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from speckv_debug.replay import ledger_tenure as life
+from speckv_debug.replay.compiling import Array, compiled
 from speckv_debug.replay.ledger import OPEN_GROUPS, QUIET, USE_SEQ, USE_STEP, WHY
 from speckv_debug.replay.ledger_arrays import (
     ACCEPT,
@@ -35,13 +36,11 @@ from speckv_debug.replay.ledger_arrays import (
     WITHOUT,
     WRITE,
     A,
-    Array,
     B,
     Book,
     Codes,
     Lives,
     Slots,
-    compiled,
 )  # fmt: skip
 from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN
 from speckv_debug.replay.ledger_facts import FAIL, PASS, SKIP

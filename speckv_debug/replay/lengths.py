@@ -13,6 +13,7 @@ from speckv_debug.replay.lives import NEVER, Lives
 from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
+from speckv_debug.replay.step_keys import StepKeys, last_with
 from speckv_debug.replay.verifies import VerifyBatch
 
 GetColumns = Callable[[str], Columns]
@@ -143,11 +144,10 @@ class Commits(Picked):
         return np.minimum(np.minimum(accept, before), seq), np.maximum(accept, seq)
 
     def _accepts(self) -> Int64s:
-        accept = self.lengths.columns("accept")
-        keys = zip(self.lengths.lives.of("accept").tolist(), accept.ints("step").tolist(), strict=True)
-        rows = {key: row for row, key in enumerate(keys) if key[0] >= 0 and key[1] != NULL}
-        wanted = zip(self.life.tolist(), self.ints("step").tolist(), strict=True)
-        return np.array([rows.get(key, -1) for key in wanted], dtype=np.int64)
+        lives, steps = self.lengths.lives.of("accept"), self.lengths.columns("accept").ints("step")
+        keys = StepKeys(len(self.lengths.lives), steps, self.ints("step"))
+        found = last_with(keys.of(lives, steps), keys.of(self.life, self.ints("step")))
+        return np.where((self.life >= 0) & (self.ints("step") != NULL), found, -1)
 
     def _of_accept(self, column: Int64s) -> Int64s:
         return np.append(column, NULL)[self.accept]

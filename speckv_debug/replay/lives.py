@@ -11,6 +11,10 @@ from speckv_debug.replay.ragged import NULL, Int64s, Mask
 
 NEVER = int(np.iinfo(np.int64).max)
 NAMING = ("accept", "alloc", "forward", "lengths", "release", "reserve", "row_alloc", "row_free")
+COMPILED_FROM = 20_000
+"""Events from which on compiled code is worth the time to load it."""
+PACKED = 1 << 24
+"""Rows times epochs up to which lives are numbered without sorting."""
 
 
 class Lives:
@@ -22,18 +26,16 @@ class Lives:
     """
 
     def __init__(self, columns: Callable[[str], Columns]) -> None:
-        pairs = {name: _pairs(columns(name)) for name in NAMING}
-        every = np.concatenate(list(pairs.values()))
-        keys, inverse = np.unique(every, axis=0, return_inverse=True)
-        numbers = np.where((every == NULL).any(axis=1), -1, inverse.reshape(-1))
-        bounds = np.cumsum([len(p) for p in pairs.values()])[:-1]
-        self._of = dict(zip(pairs, np.split(numbers, bounds), strict=True))
+        pairs = [(columns(name).ints("row"), columns(name).ints("epoch")) for name in NAMING]
+        rows, epochs = (np.concatenate(column) for column in zip(*pairs, strict=True))
+        numbers, self._rows = _numbered(rows, epochs)
+        bounds = np.cumsum([len(row) for row, _ in pairs])[:-1]
+        self._of = dict(zip(NAMING, np.split(numbers, bounds), strict=True))
         self._columns = columns
-        self._keys = keys
         self.begin, self.end = self._begins(), self._ends()
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._rows)
 
     def of(self, table: str) -> Int64s:
         """The life of each event of a table."""
@@ -43,6 +45,10 @@ class Lives:
         """For each (life, seq): the latest event of `table` (where `which`) of that life before `seq`, -1 if none."""
         rows = np.flatnonzero((self._of[table] >= 0) & (True if which is None else which))
         own, seqs = self._of[table][rows], self._columns(table).ints("seq")[rows]
+        if len(own) + len(seq) >= COMPILED_FROM and _ascending(seqs) and _ascending(seq):
+            from speckv_debug.replay.latest import latest_before
+
+            return np.append(rows, -1)[latest_before(own, seqs, lives, seq, len(self))]
         order = np.lexsort((seqs, own))
         own, seqs, rows = own[order], seqs[order], rows[order]
         place = search_pairs(own, seqs, lives, seq) - 1
@@ -73,13 +79,34 @@ class Lives:
         numbers, seqs = self._of["row_alloc"], self._columns("row_alloc").ints("seq")
         opened = np.full(len(self), NEVER, dtype=np.int64)
         np.minimum.at(opened, numbers[numbers >= 0], seqs[numbers >= 0])
-        same_row = self._keys[1:, 0] == self._keys[:-1, 0]  # keys are sorted by row, then epoch
+        same_row = self._rows[1:] == self._rows[:-1]  # lives are numbered by row, then epoch
         end[:-1][same_row] = opened[1:][same_row]
         return end
 
 
-def _pairs(columns: Columns) -> Int64s:
-    return np.stack((columns.ints("row"), columns.ints("epoch")), axis=1)
+def _numbered(rows: Int64s, epochs: Int64s) -> tuple[Int64s, Int64s]:
+    """Number of each (row, epoch), ascending by row and epoch, -1 where one is absent; and each number's row."""
+    known = (rows != NULL) & (epochs != NULL)
+    if not known.any():
+        return np.full(len(rows), -1, dtype=np.int64), np.empty(0, dtype=np.int64)
+    low_row, low_epoch = (int(column.min(where=known, initial=NEVER)) for column in (rows, epochs))
+    high_row, high_epoch = (int(column.max(where=known, initial=NULL)) for column in (rows, epochs))
+    span = high_epoch - low_epoch + 1
+    if (high_row - low_row + 1) * span > PACKED:
+        keys, inverse = np.unique(np.stack((rows, epochs), axis=1)[known], axis=0, return_inverse=True)
+        numbers = np.full(len(rows), -1, dtype=np.int64)
+        numbers[known] = inverse.reshape(-1)
+        return numbers, keys[:, 0]
+    packed = np.where(known, (rows - low_row) * span + epochs - low_epoch, -1)
+    present = np.zeros((high_row - low_row + 1) * span + 1, dtype=np.bool_)
+    present[packed] = True
+    present[-1] = False  # where what is absent went
+    number = np.cumsum(present) - 1
+    return np.where(known, number[packed], -1), np.flatnonzero(present) // span + low_row
+
+
+def _ascending(seq: Int64s) -> bool:
+    return bool((seq[1:] >= seq[:-1]).all())
 
 
 def search_pairs(own: Int64s, seqs: Int64s, lives: Int64s, seq: Int64s) -> Int64s:

@@ -1,0 +1,21 @@
+"""Functions that numba compiles. Modules that use it are imported where many events make it worth the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def compiled(function: Call) -> Call:
+    """Compile on the first call; kept for later processes where numba finds a folder that it may write."""
+    try:
+        made: Any = numba.njit(cache=True)(function)
+    except RuntimeError:
+        made = numba.njit(function)
+    return cast(Call, made)
