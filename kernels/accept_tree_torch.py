@@ -1,6 +1,6 @@
 """Accept on a draft tree, in plain torch: the reference. Contracts stand in `accept.py`.
 
-All requests of the batch walk at once, one visited row a turn, and those that have arrived drop out.
+All requests of the batch walk at once, one visited row a turn.
 """
 
 from __future__ import annotations
@@ -83,22 +83,26 @@ def _walk(
     child, sibling = next_token.flatten(), next_sibling.flatten()
     request = torch.arange(bs, device=child.device)
     row = request * rows
-    index = torch.full((bs, width), -1, dtype=torch.int64, device=child.device)
+    index = torch.full((bs, width + 1), -1, dtype=torch.int64, device=child.device)  # last: what nobody reads
     index[:, 0] = row
-    count = torch.ones_like(request)
-    node, ends = child[row], row.clone()
+    ends, node, count = row.clone(), child[row], torch.ones_like(request)
     for _ in range((width - 1) * rows):  # a damaged tree may lead in a circle
-        going = (node >= 0) & (node < rows) & (count[request] < width)
-        request, row, node = request[going], row[going], node[going]
-        if not len(request):
+        going = (node >= 0) & (node < rows) & (count < width)
+        left = int(going.sum())
+        if 2 * left < len(request):  # those that have arrived drop out, not one by one
+            kept = going.nonzero()[:, 0]
+            request, row, node, count, going = (each[kept] for each in (request, row, node, count, going))
+        if not left:
             break
-        at = request * rows + node
-        hit = accepts(request, row, at)
-        taken = request[hit]
-        index[taken, count[taken]] = ends[taken] = at[hit]
-        count[taken] += 1
-        row, node = torch.where(hit, at, row), torch.where(hit, child[at], sibling[at])
-    return index, count, ends
+        at = request * rows + torch.where(going, node, 0)
+        hit = accepts(request, row, at) & going
+        row = torch.where(hit, at, row)
+        index[request, torch.where(hit, count, width)] = at
+        ends[request] = row
+        count += hit
+        node = torch.where(hit, child[at], torch.where(going, sibling[at], -1))
+    index = index[:, :width]
+    return index, (index >= 0).sum(1), ends
 
 
 def _refused(

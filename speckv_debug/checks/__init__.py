@@ -1,6 +1,16 @@
 """The laws: one function a law, one module a family. Importing this package registers all of them."""
 
-from speckv_debug.checks import accept, length, location, move, ownership, replay_slots, replay_state, trace
+from speckv_debug.checks import (
+    accept,
+    length,
+    location,
+    move,
+    ownership,
+    replay_accept,
+    replay_slots,
+    replay_state,
+    trace,
+)
 from speckv_debug.checks.rule import RULES, sort_rules
 
 sort_rules()
@@ -12,6 +22,7 @@ __all__ = [
     "location",
     "move",
     "ownership",
+    "replay_accept",
     "replay_slots",
     "replay_state",
     "trace",

@@ -73,6 +73,14 @@ class Ragged:
         inside = np.arange(width) < self.lengths[lists][:, None]
         return np.where(inside, found, fill)
 
+    def matrix(self, lists: Int64s, width: int) -> Int64s:
+        """The lists named by `lists`, ascending and all that long, as int64[len(lists), width]; no copy if in one row."""
+        first, last = int(lists[0]), int(lists[-1]) + 1
+        if last - first == len(lists):
+            return self.values[self.offsets[first] : self.offsets[last]].reshape(-1, width)
+        gathered: Int64s = self.values[self.offsets[lists][:, None] + np.arange(width)]
+        return gathered
+
     def tuple(self, index: int) -> tuple[int, ...] | None:
         """List `index` as plain integers, None if absent."""
         return tuple(int(v) for v in self[index]) if self.present[index] else None

@@ -1,13 +1,15 @@
 """What the bundled kernels make of recorded inputs: NumPy arrays in, NumPy arrays out.
 
 This module and `shadow.py` are the only ones of the replay that call kernels; torch is imported at the first call. All
-arrays are int64 unless said otherwise. Requests go through in chunks of `CHUNK`, so memory beside the arguments and the
-results is bounded. Rows are local to a request here, `[0, w)`, where the kernels count them over the whole batch.
+arrays are int64 unless said otherwise. Requests go through in chunks, so memory beside the arguments and the
+results is bounded; on the CPU in one thread, since torch's threads wait for each other longer than so
+small a chunk takes. Rows are local to a request here, `[0, w)`, where the kernels count them over the whole batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -17,8 +19,8 @@ import numpy as np
 from speckv_debug.errors import UsageError
 from speckv_debug.replay.ragged import Int64s, Mask
 
-CHUNK = 65_536
-"""Requests that go through a kernel at once."""
+CHUNKS = {"cpu": 16_384, "cuda": 262_144}
+"""Requests that go through a kernel at once: as many as a core's cache holds, or enough to keep a GPU busy."""
 
 
 class Walks(NamedTuple):
@@ -72,6 +74,7 @@ class Kernels:
 
     def __init__(self, device: str = "cpu") -> None:
         self.device = device
+        self.chunk = CHUNKS[device]
 
     @cached_property
     def missing(self) -> str | None:
@@ -226,13 +229,27 @@ class Kernels:
         return torch.where(index < 0, index, index - first)
 
     def _chunks(self, *arrays: Int64s) -> Iterator[tuple[Any, ...]]:
-        for start in range(0, len(arrays[0]), CHUNK):
-            yield tuple(self._tensor(array[start : start + CHUNK]) for array in arrays)
+        with _one_thread():
+            for start in range(0, len(arrays[0]), self.chunk):
+                yield tuple(self._tensor(array[start : start + self.chunk]) for array in arrays)
 
     def _tensor(self, array: Int64s) -> Any:
+        """On the device; torch takes no array that can't be written."""
         import torch
 
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+        return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self.device)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _joined(tensors: list[Any], columns: int | None = None) -> Int64s:

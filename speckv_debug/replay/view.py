@@ -23,6 +23,7 @@ from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
 from speckv_debug.replay.pairs import DuePairs, PairMatch
 from speckv_debug.replay.readers import NextReads
 from speckv_debug.replay.recompute import Kernels
+from speckv_debug.replay.replayed_accepts import ReplayedAccepts
 from speckv_debug.replay.replayed_compactions import ReplayedCompactions
 from speckv_debug.replay.replayed_moves import RecomputedPairs, ReplayedMoves
 from speckv_debug.replay.replayed_paths import ReplayedPaths
@@ -210,6 +211,11 @@ class ProcessView:
     def replayed_states(self) -> ReplayedStates:
         """One instance a clear of a compressor ring and a commit of recurrent state, done again."""
         return ReplayedStates(self.columns, self.replayed_paths, self.info, self.kernels)
+
+    @cached_property
+    def replayed_accepts(self) -> ReplayedAccepts:
+        """One instance a verify: its result beside what the kernels make of its inputs."""
+        return ReplayedAccepts(self.verifies, self.kernels)
 
     @property
     def frees(self) -> EventFacts:

@@ -21,7 +21,7 @@ from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
 
 Line = dict[str, Any]
-HERE = [rule for rule in RULES if rule.startswith(("ACC", "LOC", "MOV"))]
+HERE = [rule for rule in RULES if rule.startswith(("ACC", "LOC", "MOV", "RPL"))]
 SLOTS = 1000
 PROCESS: Line = {
     "event": "process",
@@ -97,6 +97,7 @@ class Batch:
             "accept_len": len(path),
             "num_correct_drafts": len(path) - 1,
             "bonus_token": predict[path[-1]],
+            "new_seq_len": 7 * index + len(path),
         }
         self.accepts.append(line)
         self.paths.append(path)

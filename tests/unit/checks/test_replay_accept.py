@@ -1,0 +1,195 @@
+"""RPL-ACCEPT, RPL-BONUS, RPL-LEN: each value that is compared, and what looks like a mismatch and is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from speckv_debug.checks.run import check
+from speckv_debug.model.finding import CheckResult, Finding
+
+ACCEPT, BONUS, LENGTH = RULES = ("RPL-ACCEPT", "RPL-BONUS", "RPL-LEN")
+Build = Callable[..., Any]
+Line = dict[str, Any]
+TARGET: Line = {"target_predict": [21, 23, 5, 31]}
+SHORT: Line = {"accept_index": [0, 1, -1], "accept_len": 2, "num_correct_drafts": 1, "new_seq_len": 12}
+UNLINKED: Line = {"next_token": None, "next_sibling": None}
+CHAIN: Line = UNLINKED | {
+    "layout": "chain",
+    "draft_tokens": [11, 21, 22, 23],
+    "target_predict": [21, 22, 9, 0],
+    "predict": [21, 22, 9, 0],
+    "accept_index": [0, 1, 2],
+    "bonus_token": 9,
+}
+LENGTHS_ONLY: Line = CHAIN | {"accept_index": None}
+SAMPLED: Line = {"sampling": "rejection", "target_predict": None}
+SIMULATED: Line = {
+    "sampling": "simulated",
+    "accept_index": [0, 1, 2],
+    "predict": [100] * 4,
+    "bonus_token": 100,
+}
+TIE: Line = {"draft_tokens": [11, 21, 21, 23], "accept_index": [0, 2, -1], "accept_len": 2}
+TIE |= {"num_correct_drafts": 1, "target_predict": [21, 23, 5, 31], "predict": [21, 0, 5, 0]}
+TIE |= {"bonus_token": 5, "new_seq_len": 12}
+PADDING: Line = {"request": None, "row": 0, "accept_index": [9, 9, 9], "accept_len": 1, "bonus_token": 7}
+
+
+@pytest.fixture
+def judge(record: Build, verify: Build) -> Build:
+    def run(*verifies: Line, **settings: Any) -> CheckResult:
+        head = {"settings": {"algorithm": "EAGLE", **settings}}
+        return check(record(*(verify(**columns) for columns in verifies), head=head), only=RULES)
+
+    return run
+
+
+def broken(result: CheckResult) -> set[str]:
+    return {finding.rule for finding in result.findings}
+
+
+def unknown(result: CheckResult) -> set[str]:
+    return {each.rule for each in result.unknown if each.instances}
+
+
+def first(result: CheckResult) -> Finding:
+    return result.findings[0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (TARGET | SHORT, "the paths part at k = 2: the engine accepted nothing, replay C 23"),
+        (SHORT, "the paths part at k = 2: the engine accepted nothing, replay C 23"),
+        (
+            TARGET | {"accept_index": [0, 2, 3]},
+            "the paths part at k = 1: the engine accepted B 22, replay A 21",
+        ),
+        (TARGET | {"accept_index": [0, 1, 9]}, "the engine accepted row 9 outside its block, replay C 23"),
+        (
+            TARGET | {"accept_index": [0, 1]},
+            "the paths part at k = 2: the engine accepted nothing, replay C 23",
+        ),
+        (TARGET | {"accept_index": [0, 1, 3, 2]}, "at k = 3: the engine accepted B 22, replay nothing"),
+        (TARGET | {"accept_len": 2}, "the engine reports accept_len 2, replay 3"),
+        (TARGET | {"accept_index": None, "accept_len": 4}, "the engine reports accept_len 4, replay 3"),
+        (TARGET | {"num_correct_drafts": 3}, "the engine reports num_correct_drafts 3, replay 2"),
+        (
+            TARGET | {"predict": [21, 24, 0, 31]},
+            "behind accepted row A 21 the engine predicts 24, the target chose 23",
+        ),
+        (CHAIN | {"accept_index": [0, 1, -1], "accept_len": 2}, "the engine accepted nothing, replay B 22"),
+        (LENGTHS_ONLY | {"accept_len": 2}, "the engine reports accept_len 2, replay 3"),
+        (
+            SAMPLED | {"predict": [22, 23, 0, 31]},
+            "the paths part at k = 1: the engine accepted A 21, replay B 22",
+        ),
+        (SAMPLED | {"num_correct_drafts": 3}, "the engine reports num_correct_drafts 3, replay 2"),
+        (SIMULATED | {"accept_index": [0, 1, 3]}, "the engine accepted C 23, replay B 22"),
+    ],
+)
+def test_what_differs_is_named(judge: Build, columns: Line, said: str) -> None:
+    finding = first(judge(columns))
+    assert finding.rule == ACCEPT
+    assert said in finding.message and "(kernels.accept." in finding.message
+    assert finding.expected and finding.actual and finding.expected != finding.actual
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        TARGET,
+        {},
+        {"accept_index": [0, 1, 3, -1, -1, -1]},
+        TARGET | {"num_correct_drafts": None},
+        TARGET | {"accept_len": None},
+        TARGET | {"predict": [21, 23, 99, 31]},  # a row that was not accepted
+        TARGET | {"predict": None},
+        CHAIN,
+        CHAIN | {"target_predict": None},
+        LENGTHS_ONLY,
+        LENGTHS_ONLY | {"accept_len": 0, "num_correct_drafts": 0, "new_seq_len": 10, "bonus_token": None},
+        CHAIN | {"next_token": [1, 2, 3, -1], "next_sibling": [-1] * 4},
+        PADDING,
+        PADDING | TARGET,
+    ],
+)
+def test_legitimate_patterns(judge: Build, columns: Line) -> None:
+    result = judge(columns)
+    assert not broken(result) and not unknown(result)
+
+
+@pytest.mark.parametrize(
+    ("columns", "engine", "open_"),
+    [
+        (SAMPLED, {}, {ACCEPT}),
+        (SAMPLED | {"sampling": "target_only"}, {}, {ACCEPT}),
+        (SAMPLED | {"predict": None}, {}, {ACCEPT, BONUS}),
+        (
+            SAMPLED | CHAIN | {"sampling": "rejection", "accept_len": None, "accept_index": None},
+            {},
+            set(RULES),
+        ),
+        (SIMULATED, {}, {BONUS}),
+        (TIE, {}, set(RULES)),
+        (TIE | {"target_predict": None}, {}, set(RULES)),
+        (TARGET, {"watermark": True}, set(RULES)),
+        ({"num_correct_drafts": 1}, {"num_non_draft": 2}, set(RULES)),
+        (TARGET | UNLINKED, {}, set(RULES)),
+        ({"predict": None}, {}, set(RULES)),
+        (TARGET | {"block_start": None}, {}, {ACCEPT}),
+        (TARGET | {"accept_index": None, "accept_len": None, "num_correct_drafts": None}, {}, {ACCEPT}),
+        (TARGET | {"bonus_token": None}, {}, {BONUS}),
+        (TARGET | {"new_seq_len": None}, {}, {LENGTH}),
+        (TARGET | {"seq_len": None}, {}, {LENGTH}),
+        (TARGET | {"algorithm": "uno"}, {}, {LENGTH}),
+    ],
+)
+def test_what_can_not_be_recomputed_is_unknown(
+    judge: Build, columns: Line, engine: dict[str, Any], open_: set[str]
+) -> None:
+    result = judge(columns, **engine)
+    assert not broken(result)
+    assert unknown(result) == open_
+
+
+@pytest.mark.parametrize("columns", [TARGET, {}, SAMPLED, CHAIN])
+def test_a_bonus_that_is_not_the_last_token(judge: Build, columns: Line) -> None:
+    (finding,) = judge(columns | {"bonus_token": 23}).findings
+    assert finding.rule == BONUS
+    due = 9 if columns is CHAIN else 31
+    assert f"the bonus handed on is 23, replay reads {due} behind" in finding.message
+    assert "kernels.locate.bonus_tokens" in finding.message
+
+
+@pytest.mark.parametrize("columns", [TARGET, {}, SAMPLED, SIMULATED, CHAIN])
+def test_a_length_that_does_not_follow(judge: Build, columns: Line) -> None:
+    (finding,) = judge(columns | {"new_seq_len": 12}).findings
+    assert finding.rule == LENGTH
+    assert finding.message == "the new length is 12, replay makes it 13 (kernels.locate.new_lengths)"
+    assert finding.expected == "new_seq_len 13 = seq_len 10 + 3 accepted rows"
+
+
+def test_a_wrong_path_is_the_cause_of_a_wrong_bonus_and_length(judge: Build) -> None:
+    result = judge(TARGET | SHORT | {"bonus_token": 23})
+    assert [(f.rule, f.cause) for f in result.findings] == [(ACCEPT, None), (BONUS, 0), (LENGTH, 0)]
+
+
+def test_where_predictions_are_undefined_nothing_more_is_said(judge: Build) -> None:
+    result = judge(SHORT | {"bonus_token": 23})
+    assert broken(result) == {ACCEPT} and unknown(result) == {BONUS, LENGTH}
+
+
+def test_rows_local_to_the_block(judge: Build) -> None:
+    second = TARGET | {"request": "b", "row": 2, "batch_index": 1, "block_start": 4}
+    assert not broken(judge(TARGET, second, accept_index_rows="local"))
+    assert broken(judge(TARGET, second)) == {ACCEPT}
+
+
+def test_verifies_of_several_shapes_and_modes_at_once(judge: Build) -> None:
+    mixed = [TARGET, {}, CHAIN, LENGTHS_ONLY, SAMPLED, SIMULATED, PADDING, TARGET | {"bonus_token": 4}]
+    result = judge(*(line | {"step": step} for step, line in enumerate(mixed * 3)))
+    assert [(f.rule, f.step, f.repeats) for f in result.findings] == [(BONUS, 7, 2)]
