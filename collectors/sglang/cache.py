@@ -11,6 +11,7 @@ from speckv_debug.collectors.sglang.engine import node_number, path_slots
 from speckv_debug.collectors.sglang.journal import SETTLE
 from speckv_debug.collectors.sglang.requests import request_id
 from speckv_debug.collectors.sglang.scene import Scene, tensor_like
+from speckv_debug.collectors.sglang.sessions import is_lent
 from speckv_debug.collectors.staging import stage
 
 
@@ -62,7 +63,7 @@ class CacheHooks:
         """match_prefix(params): also asked by the scheduling policy, for a request that is not admitted yet."""
         result = yield
         params = call["params"]
-        if self._is_off(call):
+        if self._is_off(call) or is_lent(result.last_device_node):
             return
         request = request_id(getattr(params, "req", None)) or self._scene.activity.request.request
         served, node = self._served(result)
@@ -97,7 +98,7 @@ class CacheHooks:
     def _emit_path(self, call: Call, action: str) -> None:
         """The whole path from the root is locked; the root itself holds nothing."""
         node = call.get("node", call.get("node_id"))
-        slots = None if self._is_off(call) else path_slots(self._scene.engine.tree, node)
+        slots = None if self._is_off(call) or is_lent(node) else path_slots(self._scene.engine.tree, node)
         if slots is not None:
             columns = {"node": node_number(node), "start": 0, "slots": stage(slots), "pool": "full"}
             self._scene.journal.emit("cache", action=action, **self._whose(), **columns)

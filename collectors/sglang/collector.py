@@ -14,6 +14,7 @@ from speckv_debug.collectors.sglang import describe
 from speckv_debug.collectors.sglang.accept import AcceptHooks
 from speckv_debug.collectors.sglang.activity import Activity
 from speckv_debug.collectors.sglang.cache import CacheHooks
+from speckv_debug.collectors.sglang.chain_accept import ChainAcceptHooks
 from speckv_debug.collectors.sglang.coverage import recorded_tables
 from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.forwards import ForwardHooks
@@ -23,11 +24,13 @@ from speckv_debug.collectors.sglang.lengths import LengthHooks
 from speckv_debug.collectors.sglang.levels import hooked, muted_tables
 from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
 from speckv_debug.collectors.sglang.moves import MoveHooks
+from speckv_debug.collectors.sglang.notices import NoticeHooks
 from speckv_debug.collectors.sglang.pages import PageHooks
 from speckv_debug.collectors.sglang.release import ReleaseHooks
 from speckv_debug.collectors.sglang.releases import tier
 from speckv_debug.collectors.sglang.requests import Rows
 from speckv_debug.collectors.sglang.scene import HookGroup, Scene
+from speckv_debug.collectors.sglang.sessions import SessionHooks
 from speckv_debug.collectors.sglang.table import TableHooks
 from speckv_debug.collectors.staging import prepare, send
 
@@ -114,6 +117,8 @@ class SglangCollector:
         prepare(engine.table.req_to_token.device)
         loop = self._install(self._scene)
         sink.update_process(**self.capabilities.as_fields())
+        if why := self._scene.engine.bypass:
+            sink.note(f"what is verified, moved and reserved may pass the hooks by: {why}", level="warning")
         loop.pool_stat()
 
     def set_level(self, level: int) -> None:
@@ -206,8 +211,11 @@ def _groups(scene: Scene) -> Iterator[HookGroup]:
     yield TableHooks(scene)
     yield ReleaseHooks(scene)
     yield CacheHooks(scene)
+    yield SessionHooks(scene)
+    yield NoticeHooks(scene)
     yield ForwardHooks(scene)
     yield AcceptHooks(scene)
+    yield ChainAcceptHooks(scene)
     yield MoveHooks(scene)
 
 

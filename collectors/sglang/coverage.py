@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from speckv_debug.collectors.sglang import levels
-from speckv_debug.collectors.sglang.engine import NGRAM, Engine
+from speckv_debug.collectors.sglang.engine import Engine
+from speckv_debug.collectors.sglang.families import CHAIN_HOOKS, NGRAM, needs_of, without_unseen
 
 SCHEDULING = ("next_batch", "run_batch", "process_result")
 NEEDS: dict[str, tuple[str, ...]] = {
@@ -55,12 +56,14 @@ def recorded_tables(
     works = {name: to is not None and name not in broken for name, to in resolved.items()}
     needs = _at_level(_needs(engine), level)
     whole = {
-        t for t, hooks in needs.items() if all(works.get(h, h in OPTIONAL) for h in (*hooks, *SCHEDULING))
+        t
+        for t, hooks in needs.items()
+        if all(works.get(h, h in OPTIONAL | CHAIN_HOOKS) for h in (*hooks, *SCHEDULING))
     }
     kinds = {table for table in whole if table.startswith("forward:")}
     if kinds == {table for table in needs if table.startswith("forward:")} and not engine.runs_draft_graphs:
         whole = (whole - kinds) | {"forward"} if level > levels.BRIEF else whole
-    return (*sorted(whole), "note", "drop")
+    return (*without_unseen(sorted(whole), engine.bypass), "note", "drop")
 
 
 def _at_level(needs: Mapping[str, tuple[str, ...]], level: int) -> dict[str, tuple[str, ...]]:
@@ -91,4 +94,4 @@ def _needs(engine: Engine) -> dict[str, tuple[str, ...]]:
         needs["accept"] = (*needs["accept"], "verify", "prepare_verify")
     if engine.draft_runners and not engine.runs_draft_graphs:
         needs.update(DRAFTING)
-    return needs
+    return needs_of(engine.algorithm, needs)

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
-from speckv_debug.collectors.sglang.engine import EAGLE_FAMILY, NGRAM, Engine
+from speckv_debug.collectors.sglang.engine import EAGLE_FAMILY, Engine
+from speckv_debug.collectors.sglang.families import UNO
 
 RANKS = {"tp": "tp_rank", "pp": "pp_rank", "dp": "dp_rank"}
 
@@ -103,12 +104,19 @@ def _speculation(engine: Engine) -> dict[str, Any]:
         "topk": engine.argument("speculative_eagle_topk"),
         "num_steps": engine.argument("speculative_num_steps"),
         "num_draft_tokens": engine.argument("speculative_num_draft_tokens"),
-        "num_non_draft": 1,
+        "num_non_draft": 2 if algorithm == UNO else 1,
         "accept_index_rows": "flat",
-        "draft_token_offset": None if algorithm == NGRAM else int(algorithm in EAGLE_FAMILY),
+        "draft_token_offset": _draft_offset(algorithm),
         "rejection_sampling": bool(engine.argument("speculative_use_rejection_sampling", False)),
         "simulate_acc_len": _simulated_length(),
     }
+
+
+def _draft_offset(algorithm: str | None) -> int | None:
+    """How many tokens a draft pool is ahead of the target's; None where drafts have no tokens in a pool of their own."""
+    if algorithm == "STANDALONE":
+        return 0
+    return 1 if algorithm in EAGLE_FAMILY else None
 
 
 def _simulated_length() -> float | None:

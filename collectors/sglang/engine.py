@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from speckv_debug.collectors.sglang.families import bypasses
+
 WORKER_PATHS = (
     ("draft_worker", "draft_runner"),
     ("_draft_worker", "draft_runner"),
@@ -14,7 +16,6 @@ WORKER_PATHS = (
     ("model_runner",),
 )
 EAGLE_FAMILY = ("EAGLE", "EAGLE3", "NEXTN", "FROZEN_KV_MTP")
-NGRAM = "NGRAM"
 
 
 class Engine:
@@ -25,7 +26,8 @@ class Engine:
         self.args = scheduler.server_args
         self.allocator = scheduler.token_to_kv_pool_allocator
         self.table = scheduler.req_to_token_pool
-        self.tree = scheduler.tree_cache
+        self.tree = getattr(scheduler.tree_cache, "inner", None) or scheduler.tree_cache
+        self.sessions = _sessions_of(scheduler.tree_cache)
         self.target_pool = self.allocator.get_kvcache()
         self.target_runner = scheduler.tp_worker.model_runner
         self.draft_runners = tuple(self._draft_runners())
@@ -43,6 +45,11 @@ class Engine:
         """Name of the speculative algorithm, None without."""
         name = self.argument("speculative_algorithm")
         return None if name is None else str(getattr(name, "name", name)).upper()
+
+    @property
+    def bypass(self) -> str | None:
+        """Why verifies may happen that no hook sees, None if they can't."""
+        return bypasses(self.algorithm, getattr(self.scheduler, "draft_worker", None))
 
     @property
     def overlaps(self) -> bool:
@@ -96,6 +103,14 @@ class Engine:
             if found is not None and found is not self.target_runner and hasattr(found, "token_to_kv_pool"):
                 yield found
                 return
+
+
+def _sessions_of(tree: Any) -> Any:
+    """What keeps the rows of streaming sessions: the tree's wrapper or a part of it, None if nothing does."""
+    for keeper in (tree, getattr(tree, "session", None)):
+        if hasattr(type(keeper), "_free_kv_aligned"):
+            return keeper
+    return None
 
 
 def path_slots(tree: Any, node: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
+from speckv_debug.collectors.sglang.ragged import cut_ragged
 from speckv_debug.collectors.sglang.requests import NOBODY, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.staging import Derived, Staged, send, stage
@@ -67,7 +68,7 @@ class ForwardHooks:
         """ModelRunner.forward(forward_batch): recorded as it is launched, an idle one with the padding it gets inside."""
         runner, batch = call["self"], call["forward_batch"]
         pool = self._scene.engine.pool_name(runner.token_to_kv_pool)
-        drafts = runner is not self._scene.engine.target_runner
+        drafts = runner is not self._scene.engine.target_runner or _is_proposal(batch)
         mode = _mode(batch.forward_mode, drafts)
         if pool is None or self._scene.activity.schedule_batch is None or not self._takes(mode):
             yield
@@ -102,17 +103,22 @@ def _columns(batch: Any, mode: str, pool: str, whose: Sequence[Identity]) -> For
             name: values and Cut(values, batch.out_cache_loc.numel()) for name, values in written.items()
         }
         return 1, {"mode": mode, **NOBODY.columns(), "pool": pool, **lists, "padded": True}
-    widths = _widths(batch, mode, count)
+    widths, seq_lens = _widths(batch, mode, count), stage(batch.seq_lens, settled=settled)
     return count, {
         "mode": mode,
         **Batch.of(whose).first(count).columns(),
         "pool": pool,
-        "slots": Cut(slots, widths),
-        "tokens": tokens and Cut(tokens, widths),
-        "positions": positions and Cut(positions, widths),
+        "slots": _cut(slots, widths, count),
+        "tokens": tokens and _cut(tokens, widths, count),
+        "positions": positions and _cut(positions, widths, count),
         "padded": count > len(whose) and Each([place >= len(whose) for place in range(count)]),
-        **_reach(mode, stage(batch.seq_lens, settled=settled), widths, count),
+        **_reach(mode, seq_lens, widths, count),
     }
+
+
+def _cut(values: Staged, widths: Any, count: int) -> Cut | Each:
+    """The flat values of each request; widths that are on the device are known when the values are."""
+    return cut_ragged(values, widths, count) if isinstance(widths, Staged) else Cut(values, widths)
 
 
 def _sampled(tokens: Staged, last: Sequence[bool], rows: int) -> list[int | None]:
@@ -124,8 +130,10 @@ def _sampled(tokens: Staged, last: Sequence[bool], rows: int) -> list[int | None
 def _mode(forward_mode: Any, drafts: bool) -> str | None:
     """The contract's name of a forward mode; None for one that writes no KV of requests."""
     name = str(forward_mode.name)
+    if name in ("DECODE", "TARGET_VERIFY") and drafts:
+        return "draft"
     if name == "DECODE":
-        return "draft" if drafts else "decode"
+        return "decode"
     if name in ("EXTEND", "MIXED", "SPLIT_PREFILL", "DLLM_EXTEND"):
         return "extend"
     if name.startswith("DRAFT_EXTEND"):
@@ -133,14 +141,23 @@ def _mode(forward_mode: Any, drafts: bool) -> str | None:
     return {"TARGET_VERIFY": "target_verify", "IDLE": "idle"}.get(name)
 
 
-def _widths(batch: Any, mode: str, count: int) -> int | list[int]:
-    """Each request's rows of the flat batch; only an extend is ragged, and its lengths are on the host."""
+def _is_proposal(batch: Any) -> bool:
+    """Whether the target itself drafts: UNO's first forward of a round."""
+    kind = getattr(getattr(batch, "spec_info", None), "spec_input_type", None)
+    return str(getattr(kind, "name", "")) == "UNO_DRAFT"
+
+
+def _widths(batch: Any, mode: str, count: int) -> int | list[int] | Staged:
+    """Each request's rows of the flat batch: those of an extend are on the host, those of a ragged verify are not."""
+    layout = getattr(getattr(batch, "spec_info", None), "ragged_verify_layout", None)
+    if mode == "target_verify" and layout is not None:
+        return stage(layout.verify_lens)
     if mode == "extend" and batch.extend_seq_lens_cpu is not None:
         return [int(length) for length in batch.extend_seq_lens_cpu]
     return batch.out_cache_loc.numel() // count if count else 0
 
 
-def _reach(mode: str, lengths: Staged, widths: int | list[int], count: int) -> dict[str, Any]:
+def _reach(mode: str, lengths: Staged, widths: Any, count: int) -> dict[str, Any]:
     """First position written and exclusive end of what may be read.
 
     `seq_lens` counts this forward's own tokens, except for a verify. The topk rows of a draft step share
@@ -148,10 +165,14 @@ def _reach(mode: str, lengths: Staged, widths: int | list[int], count: int) -> d
     """
     if mode == "draft":
         return {}
-    before = 0 if mode != "target_verify" else widths
+
+    def width() -> Any:
+        return np.asarray(widths.resolve()[:count] if isinstance(widths, Staged) else widths, dtype=np.int64)
 
     def end() -> Any:
-        return lengths.resolve()[:count].astype(np.int64) + before
+        return lengths.resolve()[:count].astype(np.int64) + (width() if mode == "target_verify" else 0)
 
-    starts = Derived(lambda: end() - np.asarray(widths, np.int64), lengths.ready)
-    return {"start": Each(starts), "read_len": Each(Derived(end, lengths.ready))}
+    def ready() -> bool:
+        return lengths.ready() and (not isinstance(widths, Staged) or widths.ready())
+
+    return {"start": Each(Derived(lambda: end() - width(), ready)), "read_len": Each(Derived(end, ready))}

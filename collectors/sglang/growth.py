@@ -18,6 +18,25 @@ from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.staging import Derived, Staged
 from speckv_debug.recording.blocks import Cut, Each
 
+_CHAIN = Target(
+    "prepare_spec",
+    (f"{targets.SPECULATIVE}.dflash_info_v2:DFlashDraftInputV2.prepare_for_decode",),
+    parameters=("batch",),
+)
+_UNO = Target(
+    "prepare_spec",
+    (f"{targets.SPECULATIVE}.uno_info:UnoDraftInput.prepare_for_decode",),
+    parameters=("batch",),
+)
+PREPARES = {"DFLASH": _CHAIN, "DSPARK": _CHAIN, "UNO": _UNO}
+"""Families that reserve by a method of their own."""
+RESERVE_CHAIN = Target(
+    "reserve_chain",
+    ("sglang.srt.mem_cache.allocation_sizing:page_aligned_decode_alloc_lens",),
+    parameters=("reqs",),
+    optional=True,
+)
+
 
 class SpecGrant(Grant):
     """A speculative reserve: what a decode preparation decides for each request.
@@ -64,8 +83,9 @@ class GrowthHooks:
         yield targets.WRITE_EXTEND, self.write_extend
         yield targets.ALLOC_DECODE, self.alloc_decode
         if self._scene.engine.algorithm is not None:
-            yield targets.PREPARE_SPEC, self.prepare_spec
+            yield PREPARES.get(self._scene.engine.algorithm, targets.PREPARE_SPEC), self.prepare_spec
             yield targets.RESERVE, self.reserve
+            yield RESERVE_CHAIN, self.reserve_chain
             yield targets.ALLOC_SPEC, self.alloc_spec
             yield targets.WRITE_SPEC, self.write_spec
 
@@ -108,6 +128,13 @@ class GrowthHooks:
         grant = self._scene.activity.grant
         if isinstance(grant, SpecGrant):
             grant.reserve = int(reserve)
+
+    def reserve_chain(self, call: Call) -> Steps:
+        """page_aligned_decode_alloc_lens(reqs, reserve, …): a chain's own reserve comes as an argument."""
+        grant = self._scene.activity.grant
+        if isinstance(grant, SpecGrant):
+            grant.reserve = int(call["reserve"])
+        yield
 
     def alloc_spec(self, call: Call) -> Steps:
         """alloc_for_spec_decode(…, reqs, nxt_kv_lens_cpu): its CPU buffers are reused, so they are read at once."""

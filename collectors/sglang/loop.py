@@ -13,6 +13,7 @@ from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.journal import FORWARD, PREPARE, SETTLE
 from speckv_debug.collectors.sglang.requests import NO_BATCH, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
+from speckv_debug.collectors.sglang.sessions import held_by_sessions
 from speckv_debug.collectors.staging import send
 
 REMEMBERED_RESULTS = 64
@@ -119,20 +120,12 @@ class LoopHooks:
 
     def pool_stat(self) -> None:
         """The engine's own account, all on the host."""
-        engine, held_by_sessions = self._scene.engine, _records_of_sessions(self._scene.engine.tree)
-        tree = engine.tree
+        engine, tree = self._scene.engine, self._scene.engine.tree
         account = {
             "available": int(engine.allocator.available_size()),
             "evictable": int(tree.full_evictable_size() if tree.supports_swa() else tree.evictable_size()),
             "protected": int(tree.full_protected_size() if tree.supports_swa() else tree.protected_size()),
-            "session": 0 if not held_by_sessions else None,
+            "session": held_by_sessions(engine),
             "total": engine.slots,
         }
         self._scene.journal.emit("pool_stat", pool="full", **account)
-
-
-def _records_of_sessions(tree: Any) -> int:
-    """How many streaming sessions hold a row: what they hold is not counted here."""
-    if hasattr(tree, "session_records"):
-        return len(tree.session_records())
-    return len(getattr(tree, "slots", ()))

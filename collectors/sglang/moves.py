@@ -10,7 +10,8 @@ from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.describe import components_of
-from speckv_debug.collectors.sglang.engine import NGRAM, targets_from_window
+from speckv_debug.collectors.sglang.engine import targets_from_window
+from speckv_debug.collectors.sglang.families import CHAIN, NGRAM
 from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.staging import Staged, fingerprints, stage
 
@@ -36,9 +37,10 @@ class MoveHooks:
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         algorithm = self._scene.engine.algorithm
-        if algorithm is not None:
-            yield targets.MOVE_ACCEPTED, self.move_accepted
-        if algorithm not in (None, NGRAM):
+        if algorithm is None or algorithm in CHAIN:
+            return
+        yield targets.MOVE_ACCEPTED, self.move_accepted
+        if algorithm != NGRAM:
             yield targets.DRAFT_TAIL, self.draft_tail
             yield targets.COMPACT, self.compact
 

@@ -54,9 +54,14 @@ class ReleaseHooks:
                 self._tail = outer
                 boundary = {"free_start": start, "page_size": self._scene.engine.page_size}
                 if self._is_kept(req, who.row):
-                    self._scene.withdraw("release", "a streaming session keeps the row of its turn")
+                    self._leave_to_session()
                 else:
                     journal.lead(held, "release", **who.columns(), **row, **boundary)
+
+    def _leave_to_session(self) -> None:
+        """A trim and a save say it, if the session's keeper is known."""
+        if self._scene.engine.sessions is None:
+            self._scene.withdraw("release", "a streaming session keeps the row of its turn")
 
     def _is_kept(self, req: Any, row: int | None) -> bool:
         """Whether a streaming session took the row over: the request has it no more, and nobody gave it back."""

@@ -133,6 +133,12 @@ def allocated_of(req: Any) -> int:
     return int(_kept(req, "kv_allocated_len") or 0)
 
 
+def protected_of(req: Any) -> int | None:
+    """Length of the prefix that is the tree's and not the request's to free, on the host."""
+    protected = _kept(req, "cache_protected_len")
+    return None if protected is None else int(protected)
+
+
 def is_settled(req: Any) -> bool:
     """Whether a result that arrives now commits nothing: the request has ended or was retracted."""
     return bool(req.finished() or getattr(req, "is_retracted", False))

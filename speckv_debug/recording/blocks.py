@@ -135,6 +135,11 @@ def _lists(values: list[Any], counts: Int64s, kind: pa.DataType) -> pa.Array:
         if type(value) is Cut:
             parts.append(_integers(value.flat(rows)))
             lengths.append(np.broadcast_to(np.asarray(value.lengths, np.int64), rows))
+        elif type(value) is Each:
+            lists = _of_all(value.values, rows)
+            valid[end - rows : end] = [each is not None for each in lists]
+            parts += [_integers(np.asarray(each if each is not None else (), np.int64)) for each in lists]
+            lengths.append(np.array([len(each or ()) for each in lists], np.int64))
         else:
             valid[end - rows : end] = value is not None
             parts += [_integers(np.asarray(value or (), np.int64))] * rows

@@ -20,6 +20,7 @@ ENVIRONMENT = {
     "GLOO_SOCKET_IFNAME": "lo",
     "SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY": "1",
 }
+MODELS = ("llama", "dflash")
 DRAFT_PATHS = (
     ("draft_worker", "draft_runner"),
     ("_draft_worker", "draft_runner"),
@@ -34,18 +35,22 @@ def boot(sglang: str, page_size: int, attention: str) -> None:
         os.environ.setdefault(name, value)
     stand_ins.install(sglang)
     cpu_kernels.install(page_size)
-    _load_llamas_only()
+    _load_few_models()
     cpu_kernels.use_triton(attention)
     _claim_amx()
 
 
-def _load_llamas_only() -> None:
+def _load_few_models() -> None:
     """SGLang imports each of its models to know their names: ten seconds for nothing."""
     everything = pkgutil.iter_modules
 
     def iter_modules(path: Any = None, prefix: str = "") -> Any:
         models = prefix == "sglang.srt.models."
-        return (found for found in everything(path, prefix) if not models or "llama" in found.name)
+        return (
+            found
+            for found in everything(path, prefix)
+            if not models or any(name in found.name for name in MODELS)
+        )
 
     pkgutil.iter_modules = iter_modules
 
@@ -79,6 +84,31 @@ def allow_overlap() -> None:
     except ImportError:
         return
     arguments._disable_overlap_schedule_for_cpu = lambda server_args: None
+
+
+def allow_chains() -> None:
+    """SGLang refuses DFlash on the CPU by its device's name; the rest of its preparation is the real one."""
+    import sglang.srt.arg_groups.speculative_hook as arguments
+
+    handle, view = arguments._handle_dflash, arguments.resolving_view
+
+    class OnXpu:
+        device = "xpu"
+
+        def __init__(self, server_args: Any) -> None:
+            self._view = view(server_args)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._view, name)
+
+    def handle_as_if_on_xpu(server_args: Any) -> None:
+        arguments.resolving_view = OnXpu
+        try:
+            handle(server_args)
+        finally:
+            arguments.resolving_view = view
+
+    arguments._handle_dflash = handle_as_if_on_xpu
 
 
 def build(noise: float, draft: str | None, **arguments: Any) -> Any:

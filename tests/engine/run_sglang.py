@@ -19,10 +19,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import building
 import driving
+import grammars
 from counting import Counter
 from faults import FAULTS
+from workloads import WORKLOADS
 
-DRAFTS = {"EAGLE": "LlamaForCausalLMEagle", "STANDALONE": "LlamaForCausalLM", "NGRAM": None}
+DRAFTS = {
+    "EAGLE": "LlamaForCausalLMEagle",
+    "STANDALONE": "LlamaForCausalLM",
+    "NGRAM": None,
+    "DFLASH": "DFlashDraftModel",
+}
 
 
 def arguments() -> argparse.Namespace:
@@ -42,6 +49,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--new-tokens", type=int, default=24)
     parser.add_argument("--noise", type=float, default=0.05)
     parser.add_argument("--pool", type=int, default=1024, help="slots")
+    parser.add_argument("--workload", choices=sorted(WORKLOADS), default="waves")
+    parser.add_argument("--hopeful", action="store_true", help="admit requests that may not fit in the end")
     parser.add_argument("--fault", choices=sorted(FAULTS))
     parser.add_argument("--count", type=Path, metavar="FILE", help="write an independent count there")
     parser.add_argument(
@@ -65,13 +74,18 @@ def main() -> None:
     building.boot(args.sglang, args.page, args.attention)
     if args.overlap:
         building.allow_overlap()
+    if args.algorithm == "DFLASH":
+        building.allow_chains()
     counter = Counter()
     counter.install()
     if args.fault:
         FAULTS[args.fault]()
     attachment = _attach(args)
     scheduler = building.build(args.noise, None if args.plain else DRAFTS[args.algorithm], **_server(args))
-    tokens = driving.drive(scheduler, driving.workload(args.requests, args.new_tokens), args.overlap)
+    if args.workload == "ruled":
+        grammars.install(scheduler)
+    script = WORKLOADS[args.workload](args.requests, args.new_tokens)
+    tokens = driving.drive(scheduler, script, args.overlap)
     if attachment is not None:
         attachment.detach()
     if args.count:
@@ -117,11 +131,17 @@ def _server(args: argparse.Namespace) -> dict[str, Any]:
     }
     if args.overlap:
         server["disable_overlap_schedule"] = False
+    if args.hopeful:
+        server["schedule_conservativeness"] = 0.05
+    if args.workload == "sessions":
+        server["enable_streaming_session"] = True
     if args.plain:
         return server
     drafts = args.steps + 1 if args.topk == 1 else 2 * args.steps
     server |= {"speculative_algorithm": args.algorithm, "speculative_num_draft_tokens": drafts}
-    if DRAFTS[args.algorithm]:
+    if args.algorithm == "DFLASH":
+        server["speculative_draft_attention_backend"] = "triton"
+    elif DRAFTS[args.algorithm]:
         server |= {"speculative_num_steps": args.steps, "speculative_eagle_topk": args.topk}
     return server
 

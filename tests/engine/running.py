@@ -108,8 +108,9 @@ def _run(scenario: Scenario, folder: Path) -> Run:
         command += ["--attach", str(run.out)]
     if scenario.recorded:
         command = [sys.executable, "-m", "speckv_debug", "record", "-o", str(run.out), "--", *command]
+    environment = _environment() | dict(scenario.environment)
     ran = subprocess.run(
-        command, capture_output=True, text=True, timeout=TIMEOUT_S, env=_environment(), check=False
+        command, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment, check=False
     )
     (folder / "tokens.json").write_text(ran.stdout)
     return Run(scenario, folder, ran.returncode, ran.stderr)

@@ -12,7 +12,8 @@ FETCHED = ("0.5.15", "0.5.21", "0.5.23")
 class Scenario:
     """A run's name, the release that it drives, and its options.
 
-    `topk` 1 never moves; `plain` decodes without speculation; `fault` is planted from outside.
+    `topk` 1 never moves; `plain` decodes without speculation; `fault` is planted from outside; `workload` is a
+    script of what arrives, `environment` what the engine reads beside its arguments.
     """
 
     name: str
@@ -25,6 +26,8 @@ class Scenario:
     noise: float = 0.06
     fault: str | None = None
     plain: bool = False
+    workload: str = "waves"
+    environment: tuple[tuple[str, str], ...] = ()
     recorded: bool = True
     more: tuple[str, ...] = ()
 
@@ -44,6 +47,7 @@ class Scenario:
             "--pool",
             str(1024 * self.page),
         ]
+        options += ["--workload", self.workload]
         options += ["--overlap"] if self.overlap else []
         options += ["--plain"] if self.plain else []
         options += ["--fault", self.fault] if self.fault else []
@@ -73,6 +77,32 @@ RELEASES = (
     Scenario("release-0.5.22", release="0.5.22", overlap=True, more=("--pool", "300")),
 )
 """The rest of the range: these take minutes. Trees need SGLang's Triton attention, interpreted, up to 0.5.18."""
+SHORT = ("--new-tokens", "12")
+RETRACTS = (("SGLANG_TEST_RETRACT", "1"),)
+SIMULATED = (("SGLANG_SIMULATE_ACC_LEN", "2.5"), ("SGLANG_SIMULATE_ACC_TOKEN_MODE", "real-draft-token"))
+LIVES = (Scenario("sessions", workload="sessions", overlap=True, more=(*SHORT, "--requests", "7")),)
+MORE_LIVES = (
+    Scenario("sessions-page16", workload="sessions", topk=1, page=16, overlap=True, noise=0.2),
+    Scenario("sessions-0.5.15", release="0.5.15", workload="sessions", attention="triton", more=SHORT),
+    Scenario("aborts", workload="aborts", overlap=True),
+    Scenario("aborts-0.5.15", release="0.5.15", workload="aborts", attention="triton", more=SHORT),
+    Scenario("retracts", overlap=True, environment=RETRACTS),
+    Scenario("retracts-page16", topk=1, page=16, overlap=True, noise=0.2, environment=RETRACTS),
+    Scenario(
+        "little-room",
+        workload="crowd",
+        topk=1,
+        noise=0.2,
+        overlap=True,
+        environment=(("SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION", "2"),),
+        more=("--pool", "300", "--hopeful", "--requests", "8"),
+    ),
+    Scenario("grammar", workload="ruled", noise=0.03, overlap=True),
+    Scenario("eagle-topk4", algorithm="EAGLE", topk=4),
+    Scenario("eagle-topk4-page4", algorithm="EAGLE", topk=4, page=4, attention="triton", more=SHORT),
+    Scenario("eagle-topk1-page4", algorithm="EAGLE", topk=1, page=4, overlap=True),
+    Scenario("simulated", topk=1, overlap=True, environment=SIMULATED),
+)
 FAULTY = (
     Scenario("swapped", fault="swapped-mover-arguments"),
     Scenario("skipped", fault="skipped-move"),
@@ -92,4 +122,7 @@ BROKEN_HOOKS = Scenario(
 )
 ATTACHED = Scenario("attached", overlap=True, recorded=False)
 
-SCENARIOS = {each.name: each for each in (*CLEAN, *RELEASES, *FAULTY, PLAIN, BROKEN_HOOKS, ATTACHED)}
+SCENARIOS = {
+    each.name: each
+    for each in (*CLEAN, *RELEASES, *LIVES, *MORE_LIVES, *FAULTY, PLAIN, BROKEN_HOOKS, ATTACHED)
+}

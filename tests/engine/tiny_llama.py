@@ -7,6 +7,10 @@ import zlib
 from pathlib import Path
 
 VOCABULARY = 64
+BLOCKS = {
+    "DFlashDraftModel": {"dflash_config": {"target_layer_ids": [0], "mask_token_id": 3, "block_size": 4}}
+}
+"""What a draft model that drafts a whole block at once says of it."""
 
 
 def write_config(folder: Path, architecture: str = "LlamaForCausalLM", layers: int = 1) -> str:
@@ -31,6 +35,7 @@ def write_config(folder: Path, architecture: str = "LlamaForCausalLM", layers: i
         "bos_token_id": 1,
         "eos_token_id": 2,
         "attention_bias": False,
+        **BLOCKS.get(architecture, {}),
     }
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config))

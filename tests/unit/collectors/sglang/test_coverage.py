@@ -14,10 +14,14 @@ from speckv_debug.collectors.sglang.coverage import (
 )
 
 
-def engine(algorithm="EAGLE", drafts=True, graphs=False, host=False):
+def engine(algorithm="EAGLE", drafts=True, graphs=False, host=False, bypass=None):
     runners = ("runner",) if drafts else ()
     return SimpleNamespace(
-        algorithm=algorithm, draft_runners=runners, runs_draft_graphs=graphs, caches_on_host=host
+        algorithm=algorithm,
+        draft_runners=runners,
+        runs_draft_graphs=graphs,
+        caches_on_host=host,
+        bypass=bypass,
     )
 
 

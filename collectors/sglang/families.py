@@ -1,0 +1,59 @@
+"""The families of speculative algorithms: which hooks see their verifies, and what an unknown one leaves unseen.
+
+EAGLE, EAGLE3, NEXTN, STANDALONE, multi-layer EAGLE and frozen-KV MTP accept in `eagle_sample` inside one verify
+driver, and so does NGRAM in its own. DFLASH and DSPARK verify a chain and give lengths only. UNO verifies behind a
+clean root. An algorithm that a plugin registers, or a worker that a platform puts in the place of SGLang's, may do
+anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+TREE = ("EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "FROZEN_KV_MTP")
+NGRAM, UNO = "NGRAM", "UNO"
+CHAIN = ("DFLASH", "DSPARK")
+KNOWN = (*TREE, NGRAM, UNO, *CHAIN)
+CHAIN_HOOKS = frozenset(
+    {"chain_greedy", "chain_greedy_fused", "chain_sampled", "chain_finalize", "reserve_chain"}
+)
+"""Hooks of a chain's acceptance that one of the two workers, or some releases, do without."""
+WORKERS = "sglang.srt.speculative."
+UNSEEN = (
+    *("accept", "move", "compact", "reserve", "lengths", "table_write", "forward:target_verify"),
+    *("forward:draft", "forward:draft_extend", "forward:decode"),
+)
+"""Tables that say nothing for certain where an algorithm may bypass the hooks."""
+
+
+def bypasses(algorithm: str | None, worker: Any) -> str | None:
+    """Why the hooks may not see what this algorithm does, None if they do.
+
+    Args:
+        algorithm: Name in upper case, None without speculation.
+        worker: The scheduler's speculative worker.
+    """
+    if algorithm is None:
+        return None
+    if algorithm not in KNOWN:
+        return f"{algorithm} is none of SGLang's own algorithms"
+    ours = any(cls.__module__.startswith(WORKERS) for cls in type(worker).__mro__)
+    return None if ours or worker is None else f"its worker {type(worker).__qualname__} is not SGLang's own"
+
+
+def needs_of(algorithm: str | None, needs: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The hooks that fill each table, for families without a tree; the others' as given."""
+    own = dict(needs)
+    if algorithm in CHAIN:
+        own["accept"] = ("verify_chain", "prepare_chain", "chain_greedy", "run_batch")
+        own["reserve"] = ("prepare_spec", "alloc_spec", "reserve_chain")
+        own["move"] = own["compact"] = ("verify_chain",)  # prefixes stay where they are
+    return own
+
+
+def without_unseen(tables: Collection[str], why: str | None) -> tuple[str, ...]:
+    """Tables that stay claimed if an algorithm may bypass the hooks."""
+    if why is None:
+        return tuple(tables)
+    return tuple(table for table in tables if table not in UNSEEN and table != "forward")

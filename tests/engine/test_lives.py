@@ -1,0 +1,87 @@
+"""What happens to requests on the real scheduler: sessions, aborts, retracts, grammars, chunks; recorded whole, and clean."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from accounts import account_of
+from running import Run
+from scenarios import LIVES, MORE_LIVES
+
+SCENARIOS = [
+    *(scenario.name for scenario in LIVES),
+    *(pytest.param(scenario.name, marks=pytest.mark.full) for scenario in MORE_LIVES),
+]
+pytestmark = pytest.mark.parametrize("scenario", SCENARIOS)
+
+
+def test_it_ended_well_and_every_hook_held(run: Run) -> None:
+    assert run.exit_code == 0, run.stderr[-2000:]
+    assert None not in run.process.info.hooks.values()
+    assert [note.text for note in run.of("note") if note.level != "info"] == []
+    assert run.of("drop") == []
+    assert set(run.process.info.tables) >= {
+        "accept",
+        "alloc",
+        "cache",
+        "free",
+        "lengths",
+        "release",
+        "reserve",
+    }
+
+
+def test_check_finds_nothing_and_judges_nearly_all(run: Run) -> None:
+    report = run.report
+    assert [f for f in report["findings"] if f["severity"] in ("error", "warning")] == []
+    assert (report["verdict"], report["exit_code"]) == ("clean", 0)
+    checked = sum(report["checked"].values())
+    assert checked >= 0.95 * (checked + sum(entry["instances"] for entry in report["unknown"]))
+
+
+def test_slots_and_moves_are_those_of_an_independent_count(run: Run) -> None:
+    counted = run.counted
+    assert [slot for e in run.of("alloc") for slot in e.slots or ()] == counted["allocated"]
+    assert [slot for e in run.of("free") for slot in e.slots] == counted["freed"]
+    assert [[list(e.tgt), list(e.src)] for e in run.of("move")] == counted["moves"]
+
+
+def test_the_engines_own_account_of_its_pool_follows_from_the_events(run: Run) -> None:
+    account = account_of(run.process)
+    assert account.compared >= 10
+    assert account.faults == []
+
+
+def test_every_row_that_was_handed_out_was_given_back(run: Run) -> None:
+    handed_out = {(e.row, e.epoch) for e in run.of("row_alloc")}
+    assert handed_out == {(e.row, e.epoch) for e in run.of("row_free")}
+
+
+def test_the_run_holds_what_it_was_made_for(run: Run) -> None:
+    seen = Counter(f"release {e.kind}" for e in run.of("release"))
+    seen += Counter(f"cache {e.action}" for e in run.of("cache"))
+    seen += Counter(f"cut {e.cut}" for e in run.of("lengths"))
+    seen += Counter(f"move {e.caller}" for e in run.of("move"))
+    seen += Counter(f"sampling {e.sampling}" for e in run.of("accept"))
+    seen += Counter(f"note {e.text.split()[0]}" for e in run.of("note"))
+    missing = [what for what in _made_for(run) if not seen[what]]
+    assert missing == []
+
+
+def _made_for(run: Run) -> list[str]:
+    scenario = run.scenario
+    wanted = ["note prompt"] if scenario.workload in ("waves", "aborts", "ruled") else []
+    if scenario.workload == "sessions":
+        wanted += [f"cache session_{action}" for action in ("save", "restore", "close")]
+        wanted += ["release session_trim", "release abort", "note abort"]
+    if scenario.workload == "aborts":
+        wanted += ["release abort", "note abort"]
+    if scenario.workload == "ruled":
+        wanted += ["cut grammar"]
+    if scenario.name.startswith("retracts") or scenario.name == "little-room":
+        wanted += ["release retract"]
+    if scenario.topk > 1 and scenario.page > 1:
+        wanted += ["move draft_tail"]
+    wanted += ["sampling simulated"] if scenario.name == "simulated" else ["sampling greedy"]
+    return wanted
