@@ -65,6 +65,11 @@ CHAIN_SAMPLED = Target(
     (f"{SPECULATIVE}.dflash_utils:compute_dflash_sampling_correct_drafts_and_bonus",),
     optional=True,
 )
+CHAIN_BLOCK = Target(
+    "chain_block",
+    (f"{SPECULATIVE}.dflash_worker_v2:DFlashWorkerV2._accept_block",),
+    optional=True,
+)
 CHAIN_FINALIZE = Target(
     "chain_finalize",
     (f"{DSPARK}.dspark_verify:TargetVerifyExecutor.accept_and_finalize",),
@@ -132,6 +137,7 @@ class ChainAcceptHooks:
         yield CHAIN_GREEDY, self.greedy
         yield CHAIN_GREEDY_FUSED, self.greedy_fused
         yield CHAIN_SAMPLED, self.sampled
+        yield CHAIN_BLOCK, self.block
         yield CHAIN_FINALIZE, self.finalize
 
     def methods(self) -> Iterator[Methods]:
@@ -200,6 +206,12 @@ class ChainAcceptHooks:
         """compute_dflash_sampling_correct_drafts_and_bonus(…) → (correct drafts, bonus)."""
         correct, _ = yield
         self._accepted("target_only", correct, None)
+
+    def block(self, call: Call) -> Steps:
+        """DFlashWorkerV2._accept_block(…) → (correct drafts, …), behind a simulation of lengths if there is one."""
+        correct, *_ = yield
+        if self._round is not None:
+            self._round.correct = stage(correct)
 
     def finalize(self, call: Call) -> Steps:
         """TargetVerifyExecutor.accept_and_finalize(…): its outcome may lie in the buffers of a graph."""

@@ -16,7 +16,7 @@ NGRAM, UNO = "NGRAM", "UNO"
 CHAIN = ("DFLASH", "DSPARK")
 KNOWN = (*TREE, NGRAM, UNO, *CHAIN)
 CHAIN_HOOKS = frozenset(
-    {"chain_greedy", "chain_greedy_fused", "chain_sampled", "chain_finalize", "reserve_chain"}
+    {"chain_greedy", "chain_greedy_fused", "chain_sampled", "chain_block", "chain_finalize", "reserve_chain"}
 )
 """Hooks of a chain's acceptance that one of the two workers, or some releases, do without."""
 WORKERS = "sglang.srt.speculative."

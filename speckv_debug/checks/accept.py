@@ -123,7 +123,7 @@ def _explain_block(batch: VerifyBatch, i: int) -> Details:
 def accept_chain(batch: VerifyBatch) -> Judgement:
     """Each accepted row is a child of the accepted row before it, and greedy takes the child that the target chose.
 
-    A chain layout accepts its rows in order: `A[k] = k`.
+    A chain layout accepts its rows in order: `A[k] = k`; where an engine gives lengths only, the tokens are judged.
 
     Exceptions: in the sampling modes the accepted child need not be the argmax; of siblings with one token any may be
     taken; simulated acceptance on a tree takes rows 0 .. n-1, which need not be a path.
@@ -140,8 +140,10 @@ def accept_chain(batch: VerifyBatch) -> Judgement:
     tokens = inner & batch.of("sampling", "greedy")[owners] & (chosen != NULL) & (drafted != NULL)
     broken |= tokens & (chosen != drafted)
     failed = any_per_list(broken, owners, len(batch)) & ~batch.padding
+    untold = any_per_list(inner & ~tokens, owners, len(batch))
+    untold |= ~batch.ragged("target_predict").present
     reasons = {
-        "the engine gives accept lengths only": batch.lengths_only & ~batch.padding,
+        "the engine gives accept lengths only": batch.lengths_only & untold & ~batch.padding,
         NO_PATH: ~batch.path_known & ~batch.padding,
         "no tree links": unlinked & ~simulated & ~batch.padding & (path.lengths > 1),
     }

@@ -20,7 +20,7 @@ ENVIRONMENT = {
     "GLOO_SOCKET_IFNAME": "lo",
     "SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY": "1",
 }
-MODELS = ("llama", "dflash")
+MODELS = ("llama", "dflash", "dspark")
 DRAFT_PATHS = (
     ("draft_worker", "draft_runner"),
     ("_draft_worker", "draft_runner"),
@@ -76,9 +76,7 @@ def _claim_amx() -> None:
 
 def allow_overlap() -> None:
     """SGLang switches overlap scheduling off on the CPU. The order of events is then the real one; streams are not."""
-    import torch
-
-    torch.Tensor.record_stream = lambda self, stream: None
+    _let_streams_be()
     try:
         import sglang.srt.arg_groups.speculative_hook as arguments
     except ImportError:
@@ -86,11 +84,23 @@ def allow_overlap() -> None:
     arguments._disable_overlap_schedule_for_cpu = lambda server_args: None
 
 
+def _let_streams_be() -> None:
+    import torch
+
+    torch.Tensor.record_stream = lambda self, stream: None
+
+
 def allow_chains() -> None:
-    """SGLang refuses DFlash on the CPU by its device's name; the rest of its preparation is the real one."""
+    """SGLang refuses chains on the CPU by its device's name; the rest of their preparation is the real one."""
+    _let_streams_be()
     import sglang.srt.arg_groups.speculative_hook as arguments
 
-    handle, view = arguments._handle_dflash, arguments.resolving_view
+    for name in ("_handle_dflash", "_handle_dspark"):
+        setattr(arguments, name, _as_if_on_xpu(arguments, getattr(arguments, name)))
+
+
+def _as_if_on_xpu(arguments: Any, handle: Any) -> Any:
+    view = arguments.resolving_view
 
     class OnXpu:
         device = "xpu"
@@ -101,21 +111,23 @@ def allow_chains() -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._view, name)
 
-    def handle_as_if_on_xpu(server_args: Any) -> None:
+    def handle_there(server_args: Any) -> None:
         arguments.resolving_view = OnXpu
         try:
             handle(server_args)
         finally:
             arguments.resolving_view = view
 
-    arguments._handle_dflash = handle_as_if_on_xpu
+    return handle_there
 
 
 def build(noise: float, draft: str | None, **arguments: Any) -> Any:
     """A Scheduler with a tiny target and, if `draft` names an architecture, a draft model that agrees in part."""
     folder = Path(tempfile.mkdtemp(prefix="tiny-llama-"))
     arguments = {
-        "model_path": tiny_llama.write_config(folder / "target"),
+        "model_path": tiny_llama.write_config(
+            folder / "target", layers=2 if draft in tiny_llama.BLOCKS else 1
+        ),
         "load_format": "dummy",
         "skip_tokenizer_init": True,
         "device": "cpu",

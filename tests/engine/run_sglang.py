@@ -29,7 +29,9 @@ DRAFTS = {
     "STANDALONE": "LlamaForCausalLM",
     "NGRAM": None,
     "DFLASH": "DFlashDraftModel",
+    "DSPARK": "DSparkDraftModel",
 }
+CHAINS = ("DFLASH", "DSPARK")
 
 
 def arguments() -> argparse.Namespace:
@@ -74,7 +76,7 @@ def main() -> None:
     building.boot(args.sglang, args.page, args.attention)
     if args.overlap:
         building.allow_overlap()
-    if args.algorithm == "DFLASH":
+    if args.algorithm in CHAINS:
         building.allow_chains()
     counter = Counter()
     counter.install()
@@ -139,8 +141,11 @@ def _server(args: argparse.Namespace) -> dict[str, Any]:
         return server
     drafts = args.steps + 1 if args.topk == 1 else 2 * args.steps
     server |= {"speculative_algorithm": args.algorithm, "speculative_num_draft_tokens": drafts}
-    if args.algorithm == "DFLASH":
-        server["speculative_draft_attention_backend"] = "triton"
+    if args.algorithm in CHAINS:
+        server |= {
+            "speculative_draft_attention_backend": "triton",
+            "dtype": "bfloat16",
+        }  # as it casts embeddings to
     elif DRAFTS[args.algorithm]:
         server |= {"speculative_num_steps": args.steps, "speculative_eagle_topk": args.topk}
     return server

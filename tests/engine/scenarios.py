@@ -101,6 +101,17 @@ MORE_LIVES = (
     Scenario("eagle-topk4", algorithm="EAGLE", topk=4),
     Scenario("eagle-topk4-page4", algorithm="EAGLE", topk=4, page=4, attention="triton", more=SHORT),
     Scenario("eagle-topk1-page4", algorithm="EAGLE", topk=1, page=4, overlap=True),
+    Scenario("dflash", algorithm="DFLASH", topk=1, attention="triton", more=(*SHORT, "--requests", "4")),
+    Scenario(
+        "dflash-simulated-page4",
+        algorithm="DFLASH",
+        topk=1,
+        page=4,
+        overlap=True,
+        attention="triton",
+        environment=SIMULATED,
+        more=SHORT,
+    ),
     Scenario("simulated", topk=1, overlap=True, environment=SIMULATED),
 )
 FAULTY = (

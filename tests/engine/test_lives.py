@@ -83,5 +83,5 @@ def _made_for(run: Run) -> list[str]:
         wanted += ["release retract"]
     if scenario.topk > 1 and scenario.page > 1:
         wanted += ["move draft_tail"]
-    wanted += ["sampling simulated"] if scenario.name == "simulated" else ["sampling greedy"]
+    wanted += ["sampling simulated"] if "simulated" in scenario.name else ["sampling greedy"]
     return wanted

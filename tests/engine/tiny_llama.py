@@ -7,8 +7,15 @@ import zlib
 from pathlib import Path
 
 VOCABULARY = 64
+_CONTEXT = {"target_layer_ids": [0], "mask_token_id": 3}
 BLOCKS = {
-    "DFlashDraftModel": {"dflash_config": {"target_layer_ids": [0], "mask_token_id": 3, "block_size": 4}}
+    "DFlashDraftModel": {"dflash_config": {**_CONTEXT, "block_size": 4}},
+    "DSparkDraftModel": {
+        "markov_rank": 4,
+        "markov_head_type": "vanilla",
+        "dflash_config": {**_CONTEXT, "block_size": 3},
+        "dspark_config": {**_CONTEXT, "block_size": 3, "markov_rank": 4, "markov_head_type": "vanilla"},
+    },
 }
 """What a draft model that drafts a whole block at once says of it."""
 

@@ -118,11 +118,20 @@ def test_ragged_widths(judge: Build) -> None:
 
 def test_a_chain_engine_that_gives_lengths_only(judge: Build) -> None:
     lengths = CHAIN | {"accept_index": None}
-    result = judge(lengths)
+    result = judge(lengths | {"target_predict": None})
     assert not broken(result)
     assert unknown(result) == {"ACC-BLOCK", "ACC-CHAIN"}
     assert broken(judge(lengths | {"num_correct_drafts": 1})) == ["ACC-COUNT"]
     assert not broken(judge(lengths | {"accept_len": 0, "num_correct_drafts": 0}))
+
+
+def test_of_a_chain_with_lengths_only_the_tokens_are_judged(judge: Build) -> None:
+    lengths = CHAIN | {"accept_index": None, "sampling": "greedy", "target_predict": [21, 22, 9, 0]}
+    result = judge(lengths)
+    assert not broken(result)
+    assert unknown(result) == {"ACC-BLOCK"}
+    assert broken(judge(lengths | {"target_predict": [99, 22, 9, 0]})) == ["ACC-CHAIN"]
+    assert unknown(judge(lengths | {"sampling": "rejection"})) == {"ACC-BLOCK", "ACC-CHAIN"}
 
 
 def test_rewritten_tokens_are_no_shift(judge: Build) -> None:
