@@ -31,15 +31,17 @@ def replayed_lengths(scope: ReplayedReserves) -> Judgement:
     """A row grows to the length of kernels.reserve.grown_length, and the free of its tail starts at tail_start.
 
     Exceptions: SGLang 0.5.12 to 0.5.15 do not round up to a page; without an engine version either form is accepted; the
-    room stays after a reject; a start beyond the allocated length frees nothing; a tail may start inside a page
-    whose head goes back beside it; under decode context parallelism SGLang before 0.5.17 aligned with the server's page.
-    A reserve smaller than decode_reserve gives by the settings is a note: adaptive depth changes it.
+    room stays after a reject; a start beyond the allocated length frees nothing; what an end keeps may be less than is
+    committed (a stop, stripped thinking); a tail may start inside a page whose head goes back beside it; under decode
+    context parallelism SGLang before 0.5.17 aligned with the server's page. A reserve smaller than decode_reserve gives by the settings is a note: adaptive depth changes it.
     """
     unaligned = scope.inside_a_page if scope.by_server_page else scope.inside_a_page & ~scope.unsafe
-    failed = scope.wrong_growth | (scope.wrong_tail & ~unaligned) | scope.small_reserve
+    open_tail = unaligned | scope.cut_short
+    failed = scope.wrong_growth | (scope.wrong_tail & ~open_tail) | scope.small_reserve
     reasons = {
         "a length, the reserve, the start of the tail or the page size is not known": scope.unknown,
         "the tail starts inside a page, whose head may go back beside it": unaligned,
+        "the tail starts before the committed length: a stop may have cut what is kept": scope.cut_short,
     }
     return verdict(failed, lambda i: _explain_length(scope, i), reasons)
 

@@ -129,10 +129,23 @@ class ReplayedReserves:
         return mask((self.table == 1) & ~self.unknown & ~fits)
 
     @cached_property
+    def early(self) -> Mask:
+        """Releases whose tail begins before the boundary that is due: by less than is committed, an end may keep."""
+        return mask(self.wrong_tail & (self._of_release("free_start") < self.tails[0]))
+
+    @cached_property
     def inside_a_page(self) -> Mask:
-        """Releases whose tail begins inside a page of the allocator, before the boundary that is due."""
-        start = self._of_release("free_start")
-        return mask(self.wrong_tail & (start % max(1, self._space.page_size) != 0) & (start < self.tails[0]))
+        """Of those, the ones that begin inside a page of the allocator."""
+        return mask(self.early & (self._of_release("free_start") % max(1, self._space.page_size) != 0))
+
+    @cached_property
+    def cut_short(self) -> Mask:
+        """Of those, ends that begin at a page: a stop or a stripped part of the text cut what is kept.
+
+        SGLang `effective_kv_committed_len`, `strip_thinking_cache`; the length that they leave is not recorded.
+        """
+        trims = self._both(np.zeros(len(self.reserves), dtype=np.bool_), self._trims)
+        return mask(self.early & ~self.inside_a_page & ~trims)
 
     @cached_property
     def unsafe(self) -> Mask:

@@ -72,7 +72,6 @@ def test_a_growth_names_the_kernel(judge: Build) -> None:
     [
         ({}, True),
         ({"free_start": 48}, False),
-        ({"free_start": 16}, False),
         ({"committed": 45, "free_start": 64}, True),  # beyond the allocated length: nothing to free
         ({"committed": 45, "free_start": 48}, True),
         ({"kind": "retract", "free_start": 48}, False),
@@ -91,6 +90,14 @@ def test_a_trim_may_keep_less_than_its_target(judge: Build) -> None:
     kept = {"event": "lengths", "step": 3, "request": "a", "row": 1, "epoch": 1, "cause": "session_trim"}
     assert not judge("RPL-RESERVE", trim, kept | {"committed": 30}, pools=paged(16)).findings
     assert judge("RPL-RESERVE", trim, kept | {"committed": 40}, pools=paged(16)).findings
+
+
+def test_an_end_may_keep_less_than_is_committed(judge: Build) -> None:
+    result = judge("RPL-RESERVE", release(free_start=16), pools=paged(16))
+    assert not result.findings
+    assert [each.instances for each in result.unknown] == [1]
+    trim = release(kind="session_trim", target=20, free_start=16)
+    assert judge("RPL-RESERVE", trim, pools=paged(16)).findings
 
 
 def test_a_tail_inside_a_page_is_left_to_the_law(judge: Build) -> None:
