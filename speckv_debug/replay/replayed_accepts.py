@@ -76,17 +76,17 @@ class ReplayedAccepts:
     @cached_property
     def tied(self) -> Mask:
         """Where the recorded path leaves the kernel's, it goes to a sibling with the same token: either may be taken."""
-        index, parents = self.verifies.ragged("accept_index"), self.verifies.parents
-        tokens = self.verifies.ragged("draft_tokens")
-        first = np.flatnonzero(self._entry_differs)
-        owners, once = np.unique(index.owners[first], return_index=True)
-        first = first[once]
-        due = self.recomputed.path.at(owners, index.within[first])
-        told = index.values[first] - self.verifies.origin[owners]
-        same = (parents.at(owners, due) == parents.at(owners, told)) & (parents.at(owners, due) != NULL)
-        same &= tokens.at(owners, due) == tokens.at(owners, told)
-        tied = np.zeros(len(self), dtype=np.bool_)
-        tied[owners] = same & (index.values[first] != -1) & self.recomputed.exact[owners]
+        index, tied = self.verifies.ragged("accept_index"), np.zeros(len(self), dtype=np.bool_)
+        parted = np.flatnonzero(self._entry_differs)
+        owners, first = np.unique(index.owners[parted], return_index=True)
+        at = parted[first]
+        due = self.recomputed.path.at(owners, index.within[at])
+        told = index.values[at] - self.verifies.origin[owners]
+        some, parents = np.arange(len(owners)), self.verifies.parents_at(owners)
+        tokens = self.verifies.ragged("draft_tokens").take(owners)
+        same = (parents.at(some, due) == parents.at(some, told)) & (parents.at(some, due) != NULL)
+        same &= tokens.at(some, due) == tokens.at(some, told)
+        tied[owners] = same & (index.values[at] != -1) & self.recomputed.exact[owners]
         return tied
 
     @cached_property

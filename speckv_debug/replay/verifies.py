@@ -123,6 +123,11 @@ class VerifyBatch:
             self.ragged("next_token"), self.ragged("next_sibling"), self.width, self.of("layout", "chain")
         )
 
+    def parents_at(self, verifies: Int64s) -> Ragged:
+        """The same for the rows of some verifies alone."""
+        child, sibling = (self.ragged(name).take(verifies) for name in ("next_token", "next_sibling"))
+        return parents_of(child, sibling, self.width[verifies], self.of("layout", "chain")[verifies])
+
     def on_path(self, name: str) -> Int64s:
         """Values of a list column at the rows of `path`, parallel to `path.values`, NULL where absent."""
         return self.ragged(name).at(self.path.owners, self.path.values)
