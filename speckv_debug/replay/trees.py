@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from speckv_debug.replay.ragged import Int64s, Mask, Ragged, spread, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, spread, starts
 
 ROOT, UNLINKED = -1, -2
 WIDEST = 1 << 16
@@ -36,6 +36,21 @@ def parents_of(next_token: Ragged, next_sibling: Ragged, width: Int64s, chain: M
             len(parents),
         )
     return Ragged(parents, offsets, known)
+
+
+def depths(parents: Ragged) -> Ragged:
+    """How far each row is below its root, NULL for a row that no link reaches."""
+    base = np.repeat(parents.offsets[:-1], parents.lengths)
+    found = np.where(parents.values == ROOT, 0, NULL)
+    linked = np.flatnonzero(parents.values >= 0)
+    while len(linked):
+        above = found[base[linked] + parents.values[linked]]
+        ready = above != NULL
+        if not ready.any():
+            break
+        found[linked[ready]] = above[ready] + 1
+        linked = linked[~ready]
+    return Ragged(found, parents.offsets, parents.present)
 
 
 def _follow(child: Int64s, sibling: Int64s, rows: Int64s, base: Int64s, width: Int64s, total: int) -> Int64s:

@@ -31,6 +31,7 @@ from speckv_debug.replay.replayed_reserves import ReplayedReserves
 from speckv_debug.replay.replayed_slots import RecomputedSlots, ReplayedSlots
 from speckv_debug.replay.replayed_states import ReplayedStates
 from speckv_debug.replay.settlements import Settlements
+from speckv_debug.replay.shadow_replay import ShadowReplay
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.stream import Stretches
 from speckv_debug.replay.verifies import VerifyBatch
@@ -162,6 +163,13 @@ class ProcessView:
     def reserves(self) -> Reserves:
         """One instance a decode preparation that decides how far a row grows."""
         return Reserves(self.lengths)
+
+    @cached_property
+    def shadow(self) -> ShadowReplay:
+        """One instance a forward that reads a committed prefix, in a shadow cache of identities."""
+        lives, device = self.lengths.lives, self.kernels.device
+        facts = (self.columns, self.verifies, self.moves, lives, self.info)
+        return ShadowReplay(*facts, self.replayed_paths.rows, device)
 
     @cached_property
     def stretches(self) -> Stretches:

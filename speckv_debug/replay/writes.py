@@ -37,7 +37,7 @@ class ForwardWrites:
     def __init__(self, forward: Columns, verifies: VerifyBatch, info: Process) -> None:
         self.columns, self.verifies, self.info = forward, verifies, info
         self._rows = np.flatnonzero(_writing(forward))
-        self._accepts = np.flatnonzero(_not_forwarded(forward, verifies))
+        self._accepts = np.flatnonzero(not_forwarded(forward, verifies))
         seq = np.concatenate((forward.ints("seq")[self._rows], verifies.seq[self._accepts]))
         self._order = np.argsort(seq, kind="stable")
         self.seq = seq[self._order]
@@ -133,7 +133,7 @@ def _writing(forward: Columns) -> Mask:
     return mask(~idle & ~left)
 
 
-def _not_forwarded(forward: Columns, verifies: VerifyBatch) -> Mask:
+def not_forwarded(forward: Columns, verifies: VerifyBatch) -> Mask:
     """Verifies of which no `target_verify` row of the same step and request row says where they write."""
     verify = _writing(forward) & forward.texts("mode").equal("target_verify") & (forward.ints("step") != NULL)
     seen = np.stack([forward.ints("step")[verify], forward.ints("row")[verify]])

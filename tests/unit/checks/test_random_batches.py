@@ -123,7 +123,8 @@ def links(parents: list[int]) -> tuple[list[int], list[int]]:
 def test_what_an_engine_does_keeps_every_law(seed: int) -> None:
     result = Batch(seed).judged()
     assert not result.findings
-    assert {unknown.rule for unknown in result.unknown} <= {"MOV-MISSING"}  # nobody reads on
+    # nobody reads on, and nothing says where the prefix lies
+    assert {unknown.rule for unknown in result.unknown} <= {"MOV-MISSING", "RPL-SHADOW"}
 
 
 def _longer(batch: Batch, at: int) -> bool:
