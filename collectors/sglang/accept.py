@@ -15,7 +15,7 @@ from typing import Any
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
-from speckv_debug.collectors.sglang.families import CHAIN, NGRAM
+from speckv_debug.collectors.sglang.families import CHAIN, NGRAM, UNO
 from speckv_debug.collectors.sglang.journal import Held
 from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.sglang.verify_rows import Commit, Sampled, verify_rows
@@ -44,7 +44,7 @@ class AcceptHooks:
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         algorithm = self._scene.engine.algorithm
-        if algorithm is None or algorithm in CHAIN:
+        if algorithm is None or algorithm in (*CHAIN, UNO):
             return
         if algorithm == NGRAM:
             yield targets.VERIFY_NGRAM, self.verify

@@ -32,6 +32,7 @@ from speckv_debug.collectors.sglang.requests import Rows
 from speckv_debug.collectors.sglang.scene import HookGroup, Scene
 from speckv_debug.collectors.sglang.sessions import SessionHooks
 from speckv_debug.collectors.sglang.table import TableHooks
+from speckv_debug.collectors.sglang.uno import UnoHooks
 from speckv_debug.collectors.staging import prepare, send
 
 ENGINE = "sglang"
@@ -216,6 +217,7 @@ def _groups(scene: Scene) -> Iterator[HookGroup]:
     yield ForwardHooks(scene)
     yield AcceptHooks(scene)
     yield ChainAcceptHooks(scene)
+    yield UnoHooks(scene)
     yield MoveHooks(scene)
 
 

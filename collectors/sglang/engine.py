@@ -49,7 +49,8 @@ class Engine:
     @property
     def bypass(self) -> str | None:
         """Why verifies may happen that no hook sees, None if they can't."""
-        return bypasses(self.algorithm, getattr(self.scheduler, "draft_worker", None))
+        worker = getattr(self.scheduler, "draft_worker", None)
+        return bypasses(self.algorithm, self.argument("speculative_eagle_topk"), worker)
 
     @property
     def overlaps(self) -> bool:

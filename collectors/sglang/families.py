@@ -27,17 +27,20 @@ UNSEEN = (
 """Tables that say nothing for certain where an algorithm may bypass the hooks."""
 
 
-def bypasses(algorithm: str | None, worker: Any) -> str | None:
+def bypasses(algorithm: str | None, topk: int | None, worker: Any) -> str | None:
     """Why the hooks may not see what this algorithm does, None if they do.
 
     Args:
         algorithm: Name in upper case, None without speculation.
+        topk: Branches of its draft trees, None if it has no such number.
         worker: The scheduler's speculative worker.
     """
     if algorithm is None:
         return None
     if algorithm not in KNOWN:
         return f"{algorithm} is none of SGLang's own algorithms"
+    if algorithm == UNO and (topk or 1) > 1:
+        return "UNO's trees begin one position behind the committed length"
     ours = any(cls.__module__.startswith(WORKERS) for cls in type(worker).__mro__)
     return None if ours or worker is None else f"its worker {type(worker).__qualname__} is not SGLang's own"
 
@@ -49,6 +52,9 @@ def needs_of(algorithm: str | None, needs: Mapping[str, tuple[str, ...]]) -> dic
         own["accept"] = ("verify_chain", "prepare_chain", "chain_greedy", "run_batch")
         own["reserve"] = ("prepare_spec", "alloc_spec", "reserve_chain")
         own["move"] = own["compact"] = ("verify_chain",)  # prefixes stay where they are
+    if algorithm == UNO:
+        own["accept"] = ("verify_uno", "forward_uno", "accept_uno", "run_batch")
+        own["move"] = own["compact"] = ("verify_uno",)
     return own
 
 

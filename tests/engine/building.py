@@ -76,7 +76,7 @@ def _claim_amx() -> None:
 
 def allow_overlap() -> None:
     """SGLang switches overlap scheduling off on the CPU. The order of events is then the real one; streams are not."""
-    _let_streams_be()
+    let_streams_be()
     try:
         import sglang.srt.arg_groups.speculative_hook as arguments
     except ImportError:
@@ -84,7 +84,8 @@ def allow_overlap() -> None:
     arguments._disable_overlap_schedule_for_cpu = lambda server_args: None
 
 
-def _let_streams_be() -> None:
+def let_streams_be() -> None:
+    """A tensor of the CPU has no stream to be recorded on."""
     import torch
 
     torch.Tensor.record_stream = lambda self, stream: None
@@ -92,7 +93,7 @@ def _let_streams_be() -> None:
 
 def allow_chains() -> None:
     """SGLang refuses chains on the CPU by its device's name; the rest of their preparation is the real one."""
-    _let_streams_be()
+    let_streams_be()
     import sglang.srt.arg_groups.speculative_hook as arguments
 
     for name in ("_handle_dflash", "_handle_dspark"):
