@@ -33,6 +33,7 @@ from speckv_debug.collectors.sglang.scene import HookGroup, Scene
 from speckv_debug.collectors.sglang.sessions import SessionHooks
 from speckv_debug.collectors.sglang.table import TableHooks
 from speckv_debug.collectors.sglang.uno import UnoHooks
+from speckv_debug.collectors.sglang.v1_workers import V1Hooks
 from speckv_debug.collectors.staging import prepare, send
 
 ENGINE = "sglang"
@@ -218,6 +219,7 @@ def _groups(scene: Scene) -> Iterator[HookGroup]:
     yield AcceptHooks(scene)
     yield ChainAcceptHooks(scene)
     yield UnoHooks(scene)
+    yield V1Hooks(scene)
     yield MoveHooks(scene)
 
 

@@ -109,6 +109,7 @@ def _speculation(engine: Engine) -> dict[str, Any]:
         "draft_token_offset": _draft_offset(algorithm),
         "rejection_sampling": bool(engine.argument("speculative_use_rejection_sampling", False)),
         "simulate_acc_len": _simulated_length(),
+        "frees_on_reject": engine.frees_each_round or None,
     }
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from speckv_debug.collectors.sglang.families import bypasses
+from speckv_debug.collectors.sglang.families import bypasses, frees_each_round
 
 WORKER_PATHS = (
     ("draft_worker", "draft_runner"),
@@ -51,6 +51,11 @@ class Engine:
         """Why verifies may happen that no hook sees, None if they can't."""
         worker = getattr(self.scheduler, "draft_worker", None)
         return bypasses(self.algorithm, self.argument("speculative_eagle_topk"), worker)
+
+    @property
+    def frees_each_round(self) -> bool:
+        """Whether rejected slots are freed in every round (V1 workers)."""
+        return frees_each_round(self.algorithm, getattr(self.scheduler, "draft_worker", None))
 
     @property
     def overlaps(self) -> bool:

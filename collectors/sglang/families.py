@@ -8,6 +8,7 @@ anything.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ CHAIN_HOOKS = frozenset(
 )
 """Hooks of a chain's acceptance that one of the two workers, or some releases, do without."""
 WORKERS = "sglang.srt.speculative."
+V1 = ("EAGLEWorker", "StandaloneWorker", "MultiLayerEagleWorker", "FrozenKVMTPWorker", "DFlashWorker")
 UNSEEN = (
     *("accept", "move", "compact", "reserve", "lengths", "table_write", "forward:target_verify"),
     *("forward:draft", "forward:draft_extend", "forward:decode"),
@@ -41,8 +43,18 @@ def bypasses(algorithm: str | None, topk: int | None, worker: Any) -> str | None
         return f"{algorithm} is none of SGLang's own algorithms"
     if algorithm == UNO and (topk or 1) > 1:
         return "UNO's trees begin one position behind the committed length"
+    if frees_each_round(algorithm, worker):
+        return "its worker is of the first kind (V1), which accepts and frees by itself"
     ours = any(cls.__module__.startswith(WORKERS) for cls in type(worker).__mro__)
     return None if ours or worker is None else f"its worker {type(worker).__qualname__} is not SGLang's own"
+
+
+def frees_each_round(algorithm: str | None, worker: Any) -> bool:
+    """Whether a worker gives rejected slots back in every round (V1, 0.5.12 and 0.5.13)."""
+    if algorithm == NGRAM:
+        inputs = getattr(sys.modules.get(f"{WORKERS}ngram_info"), "NgramVerifyInput", None)
+        return hasattr(inputs, "_free_cache")
+    return algorithm is not None and type(worker).__name__ in V1
 
 
 def needs_of(algorithm: str | None, needs: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
