@@ -25,7 +25,7 @@ KEPT = "kernels.state.commit_steps"
     needs=(),
     scope="replayed_reserves",
     look_at=f"{RESERVE}; {RELEASE}",
-    follows=("LEN-ALLOC", "OWN-PAGESAFE", "LEN-COMMIT"),
+    follows=("LEN-ALLOC", "OWN-PAGESAFE", "OWN-LEAK", "LEN-COMMIT"),
 )
 def replayed_lengths(scope: ReplayedReserves) -> Judgement:
     """A row grows to the length of kernels.reserve.grown_length, and the free of its tail starts at tail_start.

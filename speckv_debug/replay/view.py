@@ -185,7 +185,7 @@ class ProcessView:
     @cached_property
     def replayed_paths(self) -> ReplayedPaths:
         """The accepted path of each verify that the scopes below replay from."""
-        return ReplayedPaths(self.verifies)
+        return ReplayedPaths(self.verifies, lambda: self.replayed_accepts.recomputed)
 
     @cached_property
     def recomputed_slots(self) -> RecomputedSlots:
