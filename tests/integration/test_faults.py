@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,13 +23,6 @@ from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.recorder import Recorder
 
 SEED = 7
-SEEN_IN_THE_SHADOW = {
-    "accept-index-local", "addresses-frozen-at-capture", "verify-slots-duplicated", "slot-out-of-range",
-    "padded-row-writes-live-slots", "row-too-narrow", "move-direction-swapped", "move-source-shifted",
-    "move-target-one-late", "move-one-row-short", "move-missing", "tail-freed-twice", "locked-node-evicted",
-    "slot-of-another-request", "tail-freed-inside-a-page",
-}  # fmt: skip
-"""Faults after which a committed prefix holds other rows than its own; `docs/shadow.md` says why no others do."""
 TOLERANCE = 1e-9
 
 
@@ -67,6 +61,14 @@ def recorded(fault: Fault, out: Path) -> tuple[Shot, bool, list[Finding]]:
     return outcome.shot, said_wrong or held_wrong, found
 
 
+TABLE = (Path(__file__).parents[2] / "docs" / "replay.md").read_text()
+REPLAYED = {
+    name: set(re.findall(r"RPL-[A-Z]+", seen))
+    for name, seen in re.findall(r"^\| `([a-z-]+)` \| [A-Z]+-[A-Z]+ \| (.*) \|$", TABLE, re.MULTILINE)
+}
+"""Fault → rules of replay that see it, by the table in the documentation."""
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_the_rule_finds_it_at_the_first_bad_step(fault: Fault, tmp_path: Path) -> None:
     shot, corrupted, found = recorded(fault, tmp_path / "x.speckv")
@@ -80,8 +82,14 @@ def test_the_rule_finds_it_at_the_first_bad_step(fault: Fault, tmp_path: Path) -
     )
     assert corrupted or not fault.corrupts
     shadow = [f for f in found if f.rule == "RPL-SHADOW"]
-    assert bool(shadow) == (fault.name in SEEN_IN_THE_SHADOW)
+    assert bool(shadow) == ("RPL-SHADOW" in REPLAYED[fault.name]), "docs/shadow.md says why not"
     assert all(f.cause is not None for f in shadow), "no law explains it"
+    replayed = {f.rule for f in found if f.rule.startswith("RPL-") and f.step == shot.step}
+    assert REPLAYED[fault.name] - {"RPL-SHADOW"} <= replayed, "docs/replay.md says that replay sees it"
+
+
+def test_every_fault_stands_in_the_table_of_replay() -> None:
+    assert list(REPLAYED) == [fault.name for fault in FAULTS]
 
 
 def test_the_recording_is_the_clean_one_up_to_the_fault() -> None:

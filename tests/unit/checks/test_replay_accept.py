@@ -193,3 +193,10 @@ def test_verifies_of_several_shapes_and_modes_at_once(judge: Build) -> None:
     mixed = [TARGET, {}, CHAIN, LENGTHS_ONLY, SAMPLED, SIMULATED, PADDING, TARGET | {"bonus_token": 4}]
     result = judge(*(line | {"step": step} for step, line in enumerate(mixed * 3)))
     assert [(f.rule, f.step, f.repeats) for f in result.findings] == [(BONUS, 7, 2)]
+
+
+@pytest.mark.gpu
+def test_the_gpu_says_the_same(record: Build, verify: Build) -> None:
+    mixed = [TARGET, {}, CHAIN, LENGTHS_ONLY, SAMPLED, SIMULATED, PADDING, TIE, TARGET | {"bonus_token": 4}]
+    recording = record(*(verify(**line | {"step": step}) for step, line in enumerate(mixed * 3)))
+    assert check(recording, device="cuda") == check(recording)
