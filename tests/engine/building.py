@@ -124,6 +124,15 @@ def _as_if_on_xpu(arguments: Any, handle: Any) -> Any:
 
 def build(noise: float, draft: str | None, **arguments: Any) -> Any:
     """A Scheduler with a tiny target and, if `draft` names an architecture, a draft model that agrees in part."""
+    scheduler = _construct(*server_and_ports(draft, **arguments))
+    set_weights(scheduler, draft, noise)
+    return scheduler
+
+
+def server_and_ports(draft: str | None, **arguments: Any) -> tuple[Any, Any]:
+    """ServerArgs and PortArgs of a tiny model on the CPU; those that the release doesn't know are left out."""
+    from sglang.srt.server_args import PortArgs, ServerArgs
+
     folder = Path(tempfile.mkdtemp(prefix="tiny-llama-"))
     arguments = {
         "model_path": tiny_llama.write_config(
@@ -144,21 +153,22 @@ def build(noise: float, draft: str | None, **arguments: Any) -> Any:
     }
     if draft:
         arguments["speculative_draft_model_path"] = tiny_llama.write_config(folder / "draft", draft)
-    scheduler = _construct(arguments)
+    known = {name for cls in ServerArgs.__mro__ for name in getattr(cls, "__annotations__", {})}
+    server_args = ServerArgs(**{name: value for name, value in arguments.items() if name in known})
+    return server_args, PortArgs.init_new(server_args)
+
+
+def set_weights(scheduler: Any, draft: str | None, noise: float) -> None:
+    """Weights from a seed; the draft model's are the target's and noise."""
     target = scheduler.tp_worker.model_runner.model
     tiny_llama.set_weights(target)
     if draft:
         tiny_llama.set_weights(_draft_model(scheduler), noise=noise, shared_with=target)
-    return scheduler
 
 
-def _construct(arguments: dict[str, Any]) -> Any:
+def _construct(server_args: Any, port_args: Any) -> Any:
     import sglang.srt.managers.scheduler as module
-    from sglang.srt.server_args import PortArgs, ServerArgs
 
-    known = {name for cls in ServerArgs.__mro__ for name in getattr(cls, "__annotations__", {})}
-    server_args = ServerArgs(**{name: value for name, value in arguments.items() if name in known})
-    port_args = PortArgs.init_new(server_args)
     _publish(module, server_args)
     given = {"server_args": server_args, "port_args": port_args, "dp_rank": None}
     names = list(inspect.signature(module.Scheduler.__init__).parameters)[1:]

@@ -35,7 +35,8 @@ def drive(
             raise _Done
         return [each.message() for each in arriving]
 
-    type(scheduler.request_receiver).recv_requests = staticmethod(receive)
+    receiver = getattr(scheduler, "request_receiver", scheduler)  # 0.5.12 receives by itself
+    type(receiver).recv_requests = staticmethod(receive)
     with contextlib.suppress(_Done):
         scheduler.run_event_loop() if overlap else scheduler.event_loop_normal()
     return {rid: list(req.output_ids)[:limits] for rid, (req, limits) in sorted(seen.items())}

@@ -70,7 +70,7 @@ class Run:
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
-            env=_environment(),
+            env=environment(),
             check=False,
         )
         return {"exit_code": ran.returncode, **json.loads(ran.stdout)}
@@ -102,26 +102,26 @@ class Runs:
 def _run(scenario: Scenario, folder: Path) -> Run:
     folder.mkdir()
     run = Run(scenario, folder, 0, "")
-    command = [sys.executable, str(HERE / "run_sglang.py"), "--sglang", _release(scenario.release)]
+    command = [sys.executable, str(HERE / "run_sglang.py"), "--sglang", release_folder(scenario.release)]
     command += [*scenario.options(), "--count", str(folder / "count.json")]
     if scenario.name == "attached":
         command += ["--attach", str(run.out)]
     if scenario.recorded:
         command = [sys.executable, "-m", "speckv_debug", "record", "-o", str(run.out), "--", *command]
-    environment = _environment() | dict(scenario.environment)
+    variables = environment() | dict(scenario.environment)
     ran = subprocess.run(
-        command, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment, check=False
+        command, capture_output=True, text=True, timeout=TIMEOUT_S, env=variables, check=False
     )
     (folder / "tokens.json").write_text(ran.stdout)
     return Run(scenario, folder, ran.returncode, ran.stderr)
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """This process's, with a cache for compiled modules: SGLang alone has thousands."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPYCACHEPREFIX": str(ROOT / ".cache" / "pycache")}
 
 
-def _release(version: str) -> str:
+def release_folder(version: str) -> str:
     """The folder into which fetch_sglang.sh unpacked a release: beside this Python's own."""
     return str(Path(sys.prefix) / f"sglang-{version}")
