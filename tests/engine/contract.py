@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from unittest.mock import MagicMock
 
-from speckv_debug.collectors import hooking
-from speckv_debug.collectors.sglang import targets
+from speckv_debug.collectors.hooking import Methods, Target
+from speckv_debug.collectors.sglang import attaching, collector, families, targets
+from speckv_debug.collectors.sglang.lengths import LengthHooks
+from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
 
 HOOKS = Path(targets.__file__).parent
 CACHE = "sglang.srt.mem_cache"
@@ -42,6 +49,9 @@ METHODS = {
 """Hooks that are put on whatever classes the scheduler built: those of a default configuration, and the names."""
 
 
+FAMILIES = (None, *families.KNOWN)
+
+
 @dataclass(frozen=True)
 class Expected:
     """A hook: the names of arguments that it can't do without."""
@@ -50,24 +60,38 @@ class Expected:
     reads: frozenset[str]
 
 
-def function_hooks() -> dict[str, Expected]:
-    """Of each Target (by its constant's name) what its hook reads, over all classes of hooks."""
+@cache
+def function_hooks() -> dict[Target, Expected]:
+    """Each Target that a family's hooks are put on, and what its hook reads."""
     found = {}
-    for cls in _classes():
-        for node in ast.walk(cls):
-            if isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple):
-                target, hook = node.value.elts
-                if _is_target(target) and isinstance(hook, ast.Attribute):
-                    found[target.attr] = Expected(f"{cls.name}.{hook.attr}", _reads(cls, hook.attr))
+    for algorithm in FAMILIES:
+        scene = MagicMock()
+        scene.engine.algorithm = algorithm
+        results = ResultSteps()
+        for group in (LoopHooks(scene, results), LengthHooks(scene, results), *collector._groups(scene)):
+            for target, hook in group.functions():
+                found[target] = Expected(hook.__qualname__, _reads_of(type(group), hook.__name__))
     return found
 
 
+def every_target() -> set[Target]:
+    """All that stand in a module of the collector; those that wait for a scheduler put themselves away."""
+    found = set()
+    for path in HOOKS.glob("*.py"):
+        module = importlib.import_module(f"{collector.__package__}.{path.stem}")
+        for value in vars(module).values():
+            values = value.values() if isinstance(value, dict) else [value]
+            found |= {each for each in values if isinstance(each, Target)}
+    return found - {attaching.CONSTRUCT}
+
+
+@cache
 def method_hooks() -> dict[str, Expected]:
     """The same of each `Methods`, by its name."""
     found = {}
     for cls in _classes():
         for node in ast.walk(cls):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == hooking.Methods.__name__:
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == Methods.__name__:
                 name, hook = node.args[0].value, node.args[3]
                 found[name] = Expected(f"{cls.name}.{hook.attr}", _reads(cls, hook.attr))
     return found
@@ -78,8 +102,11 @@ def _classes() -> Iterator[ast.ClassDef]:
         yield from (each for each in ast.parse(path.read_text()).body if isinstance(each, ast.ClassDef))
 
 
-def _is_target(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "targets"
+@cache
+def _reads_of(cls: type, method: str) -> frozenset[str]:
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(node, ast.ClassDef)
+    return _reads(node, method)
 
 
 def _reads(cls: ast.ClassDef, method: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -51,6 +51,10 @@ class Sources:
             return None if node is None else Found(node, in_class=False)
         inner = _own(node.body, method) if isinstance(node, ast.ClassDef) else None
         return None if inner is None else Found(inner, in_class=True)
+
+    def has_module_of(self, places: Iterable[str]) -> bool:
+        """Whether a module of these places exists."""
+        return any(_body(self._folder, place.partition(":")[0]) is not None for place in places)
 
     def inherited(self, place: str) -> Found | None:
         """The same, wherever a class of `Class` and its bases in SGLang defines the method."""
