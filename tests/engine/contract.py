@@ -66,7 +66,7 @@ def function_hooks() -> dict[Target, Expected]:
     found = {}
     for algorithm in FAMILIES:
         scene = MagicMock()
-        scene.engine.algorithm = algorithm
+        scene.engine.algorithm, scene.engine.bypass = algorithm, None
         results = ResultSteps()
         for group in (LoopHooks(scene, results), LengthHooks(scene, results), *collector._groups(scene)):
             for target, hook in group.functions():
@@ -80,7 +80,9 @@ def every_target() -> set[Target]:
     for path in HOOKS.glob("*.py"):
         module = importlib.import_module(f"{collector.__package__}.{path.stem}")
         for value in vars(module).values():
-            values = value.values() if isinstance(value, dict) else [value]
+            values = (
+                value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+            )
             found |= {each for each in values if isinstance(each, Target)}
     return found - {attaching.CONSTRUCT}
 
@@ -115,7 +117,7 @@ def _reads(cls: ast.ClassDef, method: str) -> frozenset[str]:
     names = set()
     for node in ast.walk(function):
         if isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == "call":
-            names.add(ast.literal_eval(node.slice))
+            names |= {node.slice.value} if isinstance(node.slice, ast.Constant) else set()
         if isinstance(node, ast.Call) and _hands_on(node):
             names |= _reads(cls, node.func.attr)
     return frozenset(names)

@@ -15,7 +15,7 @@ from sources import Found, Sources
 from speckv_debug.collectors.hooking import Target
 from speckv_debug.collectors.sglang.releases import BASIC, KNOWN, promised, tier
 
-OPTIONAL_METHODS = {"free_pages", "move_core", "cache_finished"}
+OPTIONAL_METHODS = {"free_pages", "move_core", "cache_finished", "set_back"}
 SESSION_METHODS = {
     "session_match",
     "session_finish",
