@@ -55,9 +55,10 @@ class CalledPairs:
     @cached_property
     def verify_groups(self) -> tuple[Int64s, Int64s]:
         """(verify, group) of each verify in each group, once."""
-        pairs = np.stack([self._relocations.verify, self.group_of_call[self._relocations.call]])
-        found = _distinct(pairs)
-        return found[0], found[1]
+        verify, group = self._relocations.verify, self.group_of_call[self._relocations.call]
+        number = numbered(np.stack([verify, group]))
+        first = np.unique(number, return_index=True)[1]
+        return verify[first], group[first]
 
     @property
     def keys(self) -> Int64s:
@@ -72,9 +73,10 @@ class CalledPairs:
     @cached_property
     def torn_groups(self) -> Int64s:
         """Groups that write one slot from two sources."""
-        pairs = _distinct(np.stack([self.group, self.target, self.source]))
-        again = (pairs[:2, 1:] == pairs[:2, :-1]).all(axis=0)
-        return np.unique(pairs[0, 1:][again])
+        order = np.lexsort((self.source, self.target, self.group))
+        group, target, source = self.group[order], self.target[order], self.source[order]
+        again = (group[1:] == group[:-1]) & (target[1:] == target[:-1]) & (source[1:] != source[:-1])
+        return np.unique(group[1:][again])
 
     def any_of_group(self, hit: Mask) -> Mask:
         """Per pair: whether a verify of its group is hit."""
@@ -103,8 +105,3 @@ class CalledPairs:
 
 def _repeats(batches: Int64s) -> bool:
     return len(np.unique(batches)) < len(batches)
-
-
-def _distinct(columns: Int64s) -> Int64s:
-    """The distinct columns, sorted by their first row, then by the next."""
-    return np.unique(columns, axis=1) if columns.shape[1] else columns

@@ -214,7 +214,8 @@ class ReplayedMoves:
 
     @cached_property
     def _by_row(self) -> Reading:
-        return self._read(self.due.row)
+        same = np.array_equal(self.due.row, self.due.window)
+        return self._by_window if same else self._read(self.due.row)
 
     def _broken(self, reading: Reading) -> Mask:
         """Verifies of which the calls do not do what a reading has due."""
@@ -227,15 +228,18 @@ class ReplayedMoves:
         verify, group = self.calls.verify_groups
         counts = self.due.path.lengths[verify]
         at = np.repeat(self.due.path.offsets[verify], counts) + spread(counts)
-        due = np.stack([np.repeat(group, counts), self.due.source[at], targets[at]])
-        lacking = self.due.moving(targets)[at] & ~_among(due, self.calls.keys)
+        moving = self.due.moving(targets)[at]
+        groups, at = np.repeat(group, counts)[moving], at[moving]
+        due, calls = np.stack([groups, self.due.source[at], targets[at]]), np.flatnonzero(self.calls.moving)
+        number = numbered(np.hstack([due, self.calls.keys[:, calls]]))
+        wanted, called = number[: len(at)], number[len(at) :]
         missing = np.zeros(len(targets), dtype=np.bool_)
-        missing[at[lacking]] = True
-        return Reading(missing, self._strays(due))
+        missing[at[~np.isin(wanted, called)]] = True
+        return Reading(missing, self._strays(calls[~np.isin(called, wanted)]))
 
-    def _strays(self, due: Int64s) -> Strays:
-        stray = np.flatnonzero(~_among(self.calls.keys, due) & self.calls.moving)
-        owner = self._owners(stray)
+    def _strays(self, stray: Int64s) -> Strays:
+        """The pairs of the calls that are not due, where it can be told whose they are."""
+        owner = self._owners(stray) if len(stray) else stray
         named = stray[owner >= 0]
         return Strays(owner[owner >= 0], self.calls.source[named], self.calls.target[named])
 
@@ -284,10 +288,3 @@ class ReplayedMoves:
 
     def _any(self, hit: Mask) -> Mask:
         return any_per_list(hit, self.due.owners, len(self))
-
-
-def _among(wanted: Int64s, present: Int64s) -> Mask:
-    """Which columns of `wanted` are columns of `present`."""
-    number = numbered(np.hstack([wanted, present]))
-    count = wanted.shape[1]
-    return np.asarray(np.isin(number[:count], number[count:]), dtype=np.bool_)
