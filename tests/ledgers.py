@@ -25,6 +25,8 @@ TABLES = [
 class Stream:
     """What the ledger and the rules need of a recorded process, without a file."""
 
+    rows = 0
+
     def __init__(self, lines: Iterable[Line], **head: Any) -> None:
         raw = {"engine": "sglang", "engine_version": "0.5.23", "tables": TABLES, "from_start": True} | head
         self.label, self.info, self.problems = "tp0-pp0-dp0", process_from("tp0-pp0-dp0", raw), ()

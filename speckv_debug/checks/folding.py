@@ -34,7 +34,7 @@ def folded(scope: Scope, failed: Indices) -> list[Fold]:
     """Group broken instances by kind, pool and request (its row where it has no name), in the order of `seq`."""
     groups: dict[tuple[object, ...], Fold] = {}
     for index in failed.tolist():
-        key = _key(scope, index)
+        key = fold_key(scope, index)
         if (group := groups.get(key)) is not None:
             group.repeats += 1
         else:
@@ -68,7 +68,8 @@ def counted(rule: str, process: str, scope: Scope, more: Sequence[Fold]) -> Iter
     )
 
 
-def _key(scope: Scope, index: int) -> tuple[object, ...]:
+def fold_key(scope: Scope, index: int) -> tuple[object, ...]:
+    """What instances have in common that are folded into one finding."""
     place, kind = scope.place(index), getattr(scope, "kind", None)
     who = place.request if place.request is not None else (place.row, place.epoch)
     return (kind(index) if kind else "", place.pool, who)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from speckv_debug.checks import RULES
-from speckv_debug.checks.folding import FINDINGS_A_RULE, Fold, counted, folded, with_causes
+from speckv_debug.checks.explaining import OnError, finding_of
+from speckv_debug.checks.folding import FINDINGS_A_RULE, counted, folded, with_causes
 from speckv_debug.checks.missing import Loss, absent, dropped_rows, losses, lost
-from speckv_debug.checks.rule import Details, Indices, Judgement, Rule, Scope
+from speckv_debug.checks.rule import Indices, Judgement, Rule, Scope
 from speckv_debug.checks.selection import Replay, select
+from speckv_debug.checks.windowed import WindowVerdict, judge_windows
 from speckv_debug.model.finding import CheckResult, Finding, Law, Unknown
 from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.recompute import require_device
 from speckv_debug.replay.view import ProcessView, Recording, views
 
-OnError = Callable[[str, Exception], None]
 NOTHING: Indices = np.empty(0, dtype=np.int64)
 
 
@@ -58,14 +59,14 @@ def check(
     rules, outcome = select(only, ignore, replay), Outcome()
     if any(rule.replays for rule in rules):
         require_device(device)
-    seen = [(view, losses(view)) for view in views(recording, device)]
+    seen = [_seen(view, rules, on_error) for view in views(recording, device)]
     found: list[list[Finding]] = [[] for _ in seen]
     for part in (False, True):
         chosen = tuple(rule for rule in rules if rule.replays is part)
-        for (view, missing), findings in zip(seen, found, strict=True):
-            findings += _judge_process(view, missing, chosen, outcome, on_error)
-    for (view, _), findings in zip(seen, found, strict=True):
-        outcome.findings += with_causes(_in_order(findings), Namespaces(view.info).share_ids)
+        for process, findings in zip(seen, found, strict=True):
+            findings += _judge_process(process, chosen, outcome, on_error)
+    for process, findings in zip(seen, found, strict=True):
+        outcome.findings += with_causes(_in_order(findings), Namespaces(process.view.info).share_ids)
     return CheckResult(
         findings=tuple(outcome.findings),
         unknown=tuple(Unknown(rule=rule, why=why, instances=n) for (rule, why), n in outcome.unknown.items()),
@@ -74,16 +75,41 @@ def check(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One process, what is missing of it, and what rules said of its windows where it was judged in windows."""
+
+    view: ProcessView
+    missing: tuple[Loss, ...]
+    judged: Mapping[str, WindowVerdict]
+
+
+def _seen(view: ProcessView, rules: tuple[Rule, ...], on_error: OnError) -> Seen:
+    judged = judge_windows(view, rules, on_error)
+    missing = losses(view)
+    return Seen(view, missing, {} if missing else judged)
+
+
 def _judge_process(
-    view: ProcessView,
-    missing: tuple[Loss, ...],
-    rules: tuple[Rule, ...],
-    outcome: Outcome,
-    on_error: OnError,
+    process: Seen, rules: tuple[Rule, ...], outcome: Outcome, on_error: OnError
 ) -> Iterator[Finding]:
     for rule in rules:
         outcome.checked[rule.id] += 0
-        yield from _judge(rule, view, missing, outcome, on_error)
+        if (judged := process.judged.get(rule.id)) is not None:
+            yield from _taken_over(rule, process.view, judged, outcome)
+        else:
+            yield from _judge(rule, process.view, process.missing, outcome, on_error)
+
+
+def _taken_over(rule: Rule, view: ProcessView, judged: WindowVerdict, outcome: Outcome) -> Iterator[Finding]:
+    """What the rule said of all windows."""
+    if (why := absent(view, rule)) is not None:
+        outcome.unknown[rule.id, why] += judged.instances
+        return
+    for reason, count in judged.unknown.items():
+        outcome.unknown[rule.id, reason] += count
+    outcome.checked[rule.id] += judged.instances - judged.unknown.total()
+    yield from judged.findings(rule.id, view.label)
 
 
 def _in_order(findings: list[Finding]) -> list[Finding]:
@@ -128,7 +154,7 @@ def _judge_scope(
     hidden = np.concatenate((NOTHING, *unknown.values()))
     failed = np.setdiff1d(verdict.failed, hidden)
     folds = folded(scope, failed)
-    findings = [_finding(rule, view, scope, fold, verdict, on_error) for fold in folds[:FINDINGS_A_RULE]]
+    findings = [finding_of(rule, view, scope, fold, verdict, on_error) for fold in folds[:FINDINGS_A_RULE]]
     findings += counted(rule.id, view.label, scope, folds[FINDINGS_A_RULE:])
     for why, indices in unknown.items():
         outcome.unknown[rule.id, why] += len(indices)
@@ -145,37 +171,3 @@ def _all_unknown(verdict: Judgement, lost_: Mapping[str, Indices]) -> Mapping[st
             unknown[why] = np.concatenate((unknown.get(why, NOTHING), rest))
             gone = np.concatenate((gone, rest))
     return unknown
-
-
-def _finding(
-    rule: Rule, view: ProcessView, scope: Scope, fold: Fold, verdict: Judgement, on_error: OnError
-) -> Finding:
-    details = _explained(rule, fold.index, verdict, on_error)
-    place = details.place or scope.place(fold.index)
-    return Finding(
-        rule=rule.id,
-        severity=details.severity or rule.severity,
-        process=view.label,
-        first_seq=place.seq,
-        repeats=fold.repeats,
-        expected=details.expected,
-        actual=details.actual,
-        slots=details.slots,
-        pages=details.pages,
-        evidence=details.evidence,
-        message=details.message,
-        ranks=details.extra.get("ranks"),
-        step=place.step,
-        request=place.request,
-        row=place.row,
-        epoch=place.epoch,
-        pool=place.pool,
-    )
-
-
-def _explained(rule: Rule, index: int, verdict: Judgement, on_error: OnError) -> Details:
-    try:
-        return verdict.explain(index)
-    except Exception as error:  # noqa: BLE001 - the law is broken all the same
-        on_error(rule.id, error)
-        return Details(message=f"Broken: {rule.law}")

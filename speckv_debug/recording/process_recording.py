@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from speckv_debug.recording.order import EventBatch, EventOrder, holes, merge
 from speckv_debug.recording.problem import Problem
 from speckv_debug.recording.schema import TABLES
 from speckv_debug.recording.spool import read_spool, spool_path
-from speckv_debug.recording.stream import batches_of
+from speckv_debug.recording.stream import batches_of, windows_of
 from speckv_debug.recording.table_files import TableFiles, seq_of
 from speckv_debug.recording.tail import unfinished_tail
 
@@ -102,6 +102,20 @@ class ProcessRecording:
     def batches(self, max_events: int = 65_536) -> Iterator[EventBatch]:
         """The stream in stretches of at most `max_events`; holds about one part file a table in memory."""
         return batches_of(self.files, max_events)
+
+    def windows(self, ends: Sequence[int]) -> Iterator[Mapping[str, pa.Table]]:
+        """The tables in stretches that end with these `seq`, both included; holds about one part file a table in memory.
+
+        Each part is read once and whole: when the last stretch has come, `problems` knows all damage.
+        """
+        yield from windows_of(self.files, ends)
+        self._seqs.clear()
+
+    @property
+    def rows(self) -> int:
+        """How many events there are, by the files' footers."""
+        parts = sum(part.rows for files in self.files.values() for part in files.parts)
+        return parts + sum(int(b.num_rows) for files in self.files.values() for b in files.spool.batches)
 
     def events(self, first_seq: int | None = None, last_seq: int | None = None) -> Iterator[Event]:
         """Events with `first_seq <= seq <= last_seq`, as objects: for viewers and small spans."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,13 @@ def batches_of(
         up_to = min((cursor.last for cursor in cursors if cursor.has_more), default=None)
         stretch = {cursor.name: cursor.take(up_to) for cursor in cursors}
         yield from _split({n: t for n, t in stretch.items() if t.num_rows}, max_events)
+
+
+def windows_of(files: Mapping[str, TableFiles], ends: Sequence[int]) -> Iterator[Mapping[str, pa.Table]]:
+    """The rows of each table up to each of `ends`, ascending, from behind the one before it; every part is read once."""
+    cursors = [_Cursor(name, each.pieces(), None, None) for name, each in files.items()]
+    for end in ends:
+        yield {cursor.name: cursor.take_all(end) for cursor in cursors}
 
 
 class _Cursor:
@@ -61,6 +68,15 @@ class _Cursor:
         taken, self._table = self._table.slice(0, count), self._table.slice(count)
         self._seq = self._seq[count:]
         return taken
+
+    def take_all(self, up_to: int) -> pa.Table:
+        """Remove and return the rows up to a seq, included, of as many pieces as they fill."""
+        taken = [empty_table(SCHEMAS[self.name])]
+        while self.fill():
+            taken.append(self.take(up_to))
+            if len(self._seq):
+                break
+        return pa.concat_tables(taken)
 
     def _outside(self, first: int, last: int) -> bool:
         before = self._first is not None and last < self._first

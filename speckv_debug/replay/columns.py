@@ -49,7 +49,7 @@ class Columns:
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
-        self._cache: dict[str, Any] = {}
+        self._cache: dict[str | tuple[str, str], Any] = {}
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -84,7 +84,9 @@ class Columns:
 
     def strings(self, name: str, index: int) -> tuple[str, ...] | None:
         """One value of a column of text lists."""
-        value = self._table.column(name)[index].as_py()
+        if ("strings", name) not in self._cache:
+            self._cache["strings", name] = self._column(name)
+        value = self._cache["strings", name][index].as_py()
         return None if value is None else tuple(value)
 
     def int_at(self, name: str, index: int) -> int | None:
@@ -100,8 +102,12 @@ class Columns:
 
     def _cached(self, name: str, convert: Any) -> Any:
         if name not in self._cache:
-            self._cache[name] = convert(self._table.column(name))
+            self._cache[name] = convert(self._column(name))
         return self._cache[name]
+
+    def _column(self, name: str) -> Any:
+        """The column as Arrow has it; it is asked for once."""
+        return self._table.column(name)
 
 
 def _ints(column: Any) -> Int64s:

@@ -62,9 +62,18 @@ class Settlements:
     @cached_property
     def unsettled(self) -> dict[int, Unsettled]:
         """What is lacking, for each verify that lacks something."""
-        suspects = np.flatnonzero(self.moving & ~(self._moved & self._compacted))
-        found = {int(i): self._lacking(int(i)) for i in suspects.tolist() if not self.verifies.padding[i]}
+        found = {i: self._lacking(i) for i in self.suspects.tolist() if not self.verifies.padding[i]}
         return {i: lacking for i, lacking in found.items() if lacking.unmoved or lacking.uncompacted}
+
+    @cached_property
+    def suspects(self) -> Int64s:
+        """Verifies with a row that is not in place and of which the step's calls don't show at once that it moves."""
+        return np.flatnonzero(self.moving & ~(self._moved & self._compacted))
+
+    @property
+    def tensors(self) -> frozenset[str]:
+        """Tensors of which a compaction is due."""
+        return frozenset(self._compacted_steps)
 
     @property
     def _moved(self) -> Mask:

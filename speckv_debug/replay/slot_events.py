@@ -59,18 +59,23 @@ class SlotEvents(EventUnion):
 class DummyRows(EventUnion):
     """Rows of a forward that are padded or idle, and verifies that pad the batch."""
 
-    def __init__(self, columns: Callable[[str], Columns], verifies: VerifyBatch, info: Process) -> None:
+    def __init__(
+        self,
+        columns: Callable[[str], Columns],
+        verifies: VerifyBatch,
+        info: Process,
+        first_alloc: int | None = None,
+    ) -> None:
         tables = {"forward": columns("forward"), "accept": verifies.columns}
         super().__init__(tables, {"forward": padding_rows(tables["forward"]), "accept": verifies.padding})
         self.info = info
-        self._alloc = columns("alloc").ints("seq")
+        alloc = columns("alloc").ints("seq")
+        self._first_alloc = first_alloc if first_alloc is not None else int(alloc[0]) if len(alloc) else 0
 
     @property
     def first_alloc(self) -> int:
         """`seq` of the process's first allocation, 0 where the recording may not hold it."""
-        if not self.info.from_start or not self.info.records("alloc") or not len(self._alloc):
-            return 0
-        return int(self._alloc[0])
+        return self._first_alloc if self.info.from_start and self.info.records("alloc") else 0
 
     def slots(self, table: str) -> Ragged:
         """The slots written."""

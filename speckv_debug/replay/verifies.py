@@ -51,6 +51,8 @@ class VerifyBatch:
         """Rows that each request verifies, w; from the lists where the column is absent, else NULL."""
         width = self.columns.ints("width").copy()
         for name in ("draft_tokens", "out_cache_loc", "positions"):
+            if not (width == NULL).any():
+                break
             column = self.ragged(name)
             width = np.where((width == NULL) & column.present, column.lengths, width)
         return width
@@ -89,6 +91,8 @@ class VerifyBatch:
     @cached_property
     def accepted(self) -> Int64s:
         """n: accept_len, or the filled entries of accept_index where it is absent, else NULL."""
+        if not (self.accept_len == NULL).any():
+            return self.accept_len
         counted = np.where(self.ragged("accept_index").present, self.filled, NULL)
         return np.where(self.accept_len == NULL, counted, self.accept_len)
 

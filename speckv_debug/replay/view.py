@@ -74,6 +74,10 @@ class ProcessView:
             self._columns[table] = Columns(self.process.table(table))
         return self._columns[table]
 
+    def keep(self, table: str, columns: Columns) -> None:
+        """Look at these columns of a table from now on."""
+        self._columns[table] = columns
+
     @cached_property
     def verifies(self) -> VerifyBatch:
         """One instance a request and target verify."""

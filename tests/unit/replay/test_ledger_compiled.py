@@ -104,7 +104,7 @@ def disturb(run: Run, draw: random.Random) -> None:
                 run.lines[at] = line | {"reason": draw.choice(REASONS)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(seed=SEEDS, page_size=PAGE_SIZES)
 def test_a_disturbed_run_leaves_the_same_state_and_facts(seed: int, page_size: int) -> None:
     run, draw = SmallEngine(seed, page_size).play(40).run, random.Random(seed)
@@ -118,7 +118,7 @@ def test_a_disturbed_run_leaves_the_same_state_and_facts(seed: int, page_size: i
     assert state(first) == state(second)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=SEEDS, page_size=PAGE_SIZES, part=st.floats(0, 1))
 def test_a_sound_run_leaves_what_dictionaries_hold(seed: int, page_size: int, part: float) -> None:
     run = SmallEngine(seed, page_size).play(60).run
@@ -133,7 +133,7 @@ def test_a_sound_run_leaves_what_dictionaries_hold(seed: int, page_size: int, pa
 
 
 @pytest.mark.parametrize(
-    "path", sorted(REAL.glob("*.jsonl.xz")), ids=lambda path: path.name.partition(".")[0]
+    "path", sorted(REAL.glob("*.jsonl.xz"))[::3], ids=lambda path: path.name.partition(".")[0]
 )
 def test_a_real_run_leaves_the_same_state_and_facts(path: Path, tmp_path: Path) -> None:
     import_jsonl(path, tmp_path / "x.speckv")
