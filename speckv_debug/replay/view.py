@@ -23,9 +23,10 @@ from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
 from speckv_debug.replay.pairs import DuePairs, PairMatch
 from speckv_debug.replay.readers import NextReads
 from speckv_debug.replay.recompute import Kernels
+from speckv_debug.replay.recomputed_pairs import RecomputedPairs
 from speckv_debug.replay.replayed_accepts import ReplayedAccepts
 from speckv_debug.replay.replayed_compactions import ReplayedCompactions
-from speckv_debug.replay.replayed_moves import RecomputedPairs, ReplayedMoves
+from speckv_debug.replay.replayed_moves import ReplayedMoves
 from speckv_debug.replay.replayed_paths import ReplayedPaths
 from speckv_debug.replay.replayed_reserves import ReplayedReserves
 from speckv_debug.replay.replayed_slots import RecomputedSlots, ReplayedSlots
