@@ -33,7 +33,8 @@ def replayed_lengths(scope: ReplayedReserves) -> Judgement:
     Exceptions: SGLang 0.5.12 to 0.5.15 do not round up to a page; without an engine version either form is accepted; the
     room stays after a reject; a start beyond the allocated length frees nothing; what an end keeps may be less than is
     committed (a stop, stripped thinking); a tail may start inside a page whose head goes back beside it; under decode
-    context parallelism SGLang before 0.5.17 aligned with the server's page. A reserve smaller than decode_reserve gives by the settings is a note: adaptive depth changes it.
+    context parallelism SGLang before 0.5.17 aligned with the server's page. How much is reserved the engine may choose (adaptive
+    depth): only a reserve too small for the rows of one verify is noted, beside what decode_reserve gives.
     """
     unaligned = scope.inside_a_page if scope.by_server_page else scope.inside_a_page & ~scope.unsafe
     open_tail = unaligned | scope.cut_short
@@ -72,7 +73,7 @@ def _explain_small(scope: ReplayedReserves, i: int) -> Details:
     return Details(
         severity=NOTE,
         message=f"{room} positions are reserved, kernels.reserve.decode_reserve gives {scope.settled_reserve} "
-        "for these settings; an adaptive depth may explain it",
+        "for these settings: not even one verify has room",
         expected=f"a reserve of {scope.settled_reserve}",
         actual=f"a reserve of {room}",
     )

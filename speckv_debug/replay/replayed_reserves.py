@@ -159,12 +159,12 @@ class ReplayedReserves:
 
     @cached_property
     def small_reserve(self) -> Mask:
-        """The first reserve of each size that is smaller than the settings give."""
-        due, found = self.settled_reserve, np.zeros(len(self), dtype=np.bool_)
-        if due is not None:
+        """The first reserve of each size that has no room for the rows of one verify."""
+        width, found = self.info.settings.get("num_draft_tokens"), np.zeros(len(self), dtype=np.bool_)
+        if self.settled_reserve is not None and isinstance(width, int):
             room = self._both(self.reserves.ints("reserve"), np.full(len(self.release), NULL))
             values, first = np.unique(np.where(self.unknown, NULL, room), return_index=True)
-            found[first[(values != NULL) & (values < due)]] = True
+            found[first[(values != NULL) & (values < width)]] = True
         return found
 
     @cached_property

@@ -62,6 +62,11 @@ def test_what_replay_reports_follows_from_a_law(judged: Judged) -> None:
         assert not [finding for finding in replayed if finding["cause"] is None]
 
 
+def test_replay_says_nothing_of_a_clean_recording(judged: Judged) -> None:
+    if judged.expected["verdict"] == "clean":
+        assert not [finding for finding in judged.printed["findings"] if finding["rule"].startswith("RPL-")]
+
+
 def test_each_due_rule_finds_its_place(judged: Judged) -> None:
     for rule in set(judged.expected["rules"]) & set(RULES):
         found = [finding for finding in judged.serious if finding["rule"] == rule]

@@ -115,12 +115,12 @@ def test_a_length_that_is_not_recorded(judge: Build, line: dict[str, Any]) -> No
     assert not result.findings and result.checked["RPL-RESERVE"] == 0
 
 
-def test_a_small_reserve_is_a_note(judge: Build) -> None:
-    settings = {"algorithm": "EAGLE", "topk": 2, "num_steps": 2, "num_draft_tokens": 4}
+def test_a_reserve_without_room_for_one_verify_is_a_note(judge: Build) -> None:
+    settings = {"algorithm": "EAGLE", "topk": 2, "num_steps": 2, "num_draft_tokens": 40}
     lines = [reserve(request=name) for name in "ab"]
     (finding,) = judge("RPL-RESERVE", *lines, pools=paged(16), settings=settings).findings
     assert finding.severity is Severity.NOTE and "decode_reserve gives 128" in finding.message
-    for changed in ({"topk": 1}, {"algorithm": "NGRAM"}, {"algorithm": "UNO"}, {"num_steps": None}):
+    for changed in ({"num_draft_tokens": 4}, {"algorithm": "UNO"}, {"num_steps": None}):
         assert not judge("RPL-RESERVE", *lines, pools=paged(16), settings=settings | changed).findings
     large = reserve(reserve=200, new_allocated=224)
     assert not judge("RPL-RESERVE", large, pools=paged(16), settings=settings).findings
