@@ -17,6 +17,7 @@ HEAD: Line = {
     "tables": ["accept", "forward", "move", "table_write", "alloc", "free", "row_alloc", "row_free", "release", "cache"],
     "settings": {"row_width": 256, "accept_index_rows": "flat"},
 }  # fmt: skip
+SLOTS = 2000
 
 
 @dataclass
@@ -44,12 +45,12 @@ class PagedEngine:
         pool = {
             "name": "full",
             "kind": "full",
-            "slots": 400,
+            "slots": SLOTS,
             "page_size": self.page,
             "reserved_slots": self.page,
         }
         self.run = Run(self.page, pools=[pool], **HEAD)
-        self.free = list(range(1, 400 // self.page))
+        self.free = list(range(1, SLOTS // self.page))
         rng.shuffle(self.free)
         self.epochs = dict.fromkeys(range(1, 6), 0)
         self.running: list[Request] = []
@@ -207,7 +208,7 @@ class PagedEngine:
 
     def _release(self, slots: list[int], reason: str) -> None:
         self.run.add("free", pool="full", slots=slots, reason=reason)
-        self.free = sorted({slot // self.page for slot in slots}) + self.free
+        self.free += sorted({slot // self.page for slot in slots})
 
 
 Row = tuple[tuple[int, int], int, int, int, int]
