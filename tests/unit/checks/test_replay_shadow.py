@@ -37,7 +37,7 @@ class Case(Run):
 
     def verify(self, row: int, start: int, loc: list[int], path: str = "A", **columns: Any) -> None:
         """A target verify at `loc`, without its move."""
-        depth = [start, start + 1, start + 1, start + 2]
+        depth = columns.setdefault("positions", [start, start + 1, start + 1, start + 2])
         tokens = columns.pop("draft_tokens", [11, 21, 22, 23])
         if columns.pop("forwarded", True):
             self.forward(row, start, loc, "target_verify", tokens=tokens, positions=depth)
@@ -48,7 +48,7 @@ class Case(Run):
             "width": 4,
             "block_start": 0,
         }
-        line |= {"batch_index": 0, "seq_len": start, "draft_tokens": tokens, "positions": depth}
+        line |= {"batch_index": 0, "seq_len": start, "draft_tokens": tokens}
         line |= {"next_token": [1, 3, -1, -1], "next_sibling": [-1, 2, -1, -1], "out_cache_loc": loc}
         line |= {"accept_index": PATHS[path], "accept_len": len(PATHS[path]), "table_slots": loc}
         self.add("accept", **self.who(row, None, 1), **(line | columns))
@@ -119,6 +119,28 @@ def test_a_cousin_of_the_same_token_and_depth() -> None:
     case.verify(1, 3, [20, 21, 22, 23], "B", draft_tokens=[11, 21, 21, 5])
     read(case)
     assert case.says().startswith("position 4 (slot 21) holds token 21 of position 4")
+
+
+def test_an_accepted_row_that_the_target_did_not_choose() -> None:
+    case = accepted(sampling="greedy", target_predict=[22, 0, 31, 0], accept_index=[0, 1], accept_len=2)
+    case.step += 1
+    case.decode(1, 5, 22)
+    assert case.says().startswith("position 4 (slot 21) holds token 21 of position 4")
+
+
+@pytest.mark.parametrize(("parent", "wrong"), [(0, 0), (1, 1)])
+def test_another_row_of_the_same_token(parent: int, wrong: int) -> None:
+    """A sibling holds the same KV; a row below another parent does not."""
+    child, sibling = ([1, 2, -1], [-1, -1, -1]) if parent else ([1, -1, -1], [-1, 2, -1])
+    case = Case()
+    case.prompt(1, [10, 11, 12], span(20, 30))
+    columns = {"next_token": child, "next_sibling": sibling, "width": 3, "draft_tokens": [11, 21, 21]}
+    columns |= {"sampling": "greedy", "target_predict": [21, 5, 5], "accept_index": [0, 2], "accept_len": 2}
+    case.verify(1, 3, [20, 21, 22], positions=[3, 4, 4 + parent], **columns)
+    case.move((22, 21))
+    case.step += 1
+    case.decode(1, 5, 22)
+    assert len(case.judged().findings) == wrong
 
 
 def test_a_verify_that_nobody_reads() -> None:
