@@ -57,7 +57,7 @@ class RecomputedAccepts:
     """
 
     def __init__(self, verifies: VerifyBatch, kernels: Kernels) -> None:
-        self.verifies, self._kernels = verifies, kernels
+        self.verifies, self.kernels = verifies, kernels
         greedy = verifies.of("sampling", "greedy") & ~verifies.simulated
         self.sampled = verifies.of("sampling", "rejection", "target_only") & ~verifies.simulated
         walkable = self.whole("draft_tokens") & (self.linked | self.chain)
@@ -120,7 +120,7 @@ class RecomputedAccepts:
         """Length after the verify, NULL where it is not exact or starts from an unknown length."""
         known = self.exact & (self.verifies.seq_len != NULL)
         lengths = np.full(len(self), NULL, dtype=np.int64)
-        lengths[known] = self._kernels.new_lengths(self.verifies.seq_len[known], self.lens[known])
+        lengths[known] = self.kernels.new_lengths(self.verifies.seq_len[known], self.lens[known])
         return lengths
 
     @cached_property
@@ -148,7 +148,7 @@ class RecomputedAccepts:
         parts = []
         for which, walks in self._walks():
             lens[which] = walks.lens
-            bonus[which] = self._kernels.bonus(walks.predict, walks.path, walks.lens)
+            bonus[which] = self.kernels.bonus(walks.predict, walks.path, walks.lens)
             taken = walks.path >= 0
             behind = np.take_along_axis(walks.predict, np.maximum(walks.path, 0), axis=1)
             parts.append((which, walks.path[taken], behind[taken]))
@@ -162,8 +162,8 @@ class RecomputedAccepts:
     def _walks(self) -> Iterator[tuple[Int64s, Walks]]:
         """Verifies, in chunks of one shape, and what they accept."""
         for group in self._groups():
-            for start in range(0, len(group.verifies), self._kernels.chunk):
-                which = group.verifies[start : start + self._kernels.chunk]
+            for start in range(0, len(group.verifies), self.kernels.chunk):
+                which = group.verifies[start : start + self.kernels.chunk]
                 yield which, self._walk(group, which)
 
     def _groups(self) -> Iterator[Group]:
@@ -178,7 +178,7 @@ class RecomputedAccepts:
                 yield Group(kind // 2, width, chosen, np.flatnonzero(keys == key))
 
     def _walk(self, group: Group, which: Int64s) -> Walks:
-        width, kernels = group.width, self._kernels
+        width, kernels = group.width, self.kernels
         every = np.full(len(which), width, dtype=np.int64)
         if group.kernel == ROWS:
             return kernels.follow_chain(np.zeros((len(which), width), dtype=np.int64), every, every, width)

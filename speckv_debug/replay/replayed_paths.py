@@ -24,8 +24,10 @@ class ReplayedPaths:
 
     @cached_property
     def again(self) -> Mask:
-        """Verifies whose path is recomputed."""
+        """Verifies whose path is recomputed: none where no kernel can be called."""
         recomputed = self._recomputed()
+        if recomputed.kernels.missing is not None:
+            return np.zeros(len(self.verifies), dtype=np.bool_)
         return mask(recomputed.exact & ~recomputed.by_predict & ~self._tied)
 
     @cached_property
