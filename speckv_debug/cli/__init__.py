@@ -17,6 +17,7 @@ from speckv_debug.model.text import printable
 
 COMMANDS = {
     "record": "run a program and record what its engine does with KV",
+    "doctor": "say whether a recording would come about, and what to do if not",
     "demo": "record the bundled reference engine and show what check finds",
     "check": "judge a recording by the laws",
     "inspect": "look at a recording in the terminal",

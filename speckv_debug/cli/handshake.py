@@ -120,7 +120,7 @@ def _installation(command: Sequence[str], environment: Mapping[str, str]) -> Ite
     where = printable(python)
     if not facts["sglang"]:
         yield f"sglang is not among the packages of {where}, the target's Python."
-    elif _release(facts["sglang"]) < OLDEST:
+    elif release_numbers(facts["sglang"]) < OLDEST:
         yield (
             f"SGLang {printable(facts['sglang'])} in {where} loads no plugins: "
             f"{'.'.join(map(str, OLDEST))} is the first that does."
@@ -168,7 +168,8 @@ def _probe(python: str, environment: Mapping[str, str]) -> dict[str, Any] | None
     return facts if isinstance(facts, dict) and facts.keys() >= {"sglang", "plugins"} else None
 
 
-def _release(version: str) -> tuple[int, ...]:
+def release_numbers(version: str) -> tuple[int, ...]:
+    """The first three integers of a release; the oldest that loads plugins if there are none."""
     numbers = []
     for part in version.split(".")[:3]:
         digits = part[: len(part) - len(part.lstrip("0123456789"))]

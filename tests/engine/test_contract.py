@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from contract import METHODS, every_target, function_hooks, method_hooks
 from scenarios import FETCHED
-from sources import Found, Sources
 
 from speckv_debug.collectors.hooking import Target
 from speckv_debug.collectors.sglang.releases import BASIC, KNOWN, promised, tier
+from speckv_debug.collectors.sglang.sources import Found, Sources
 
 OPTIONAL_METHODS = {"free_pages", "move_core", "cache_finished", "set_back"}
 SESSION_METHODS = {
@@ -41,8 +41,7 @@ def sources(release: str) -> Sources:
 
 def resolved(release: str, target: Target) -> Found | None:
     """The first candidate that can be wrapped, as `Patches.install` takes it."""
-    found = (sources(release).find(candidate) for candidate in target.candidates)
-    return next((each for each in found if each is not None and each.is_function), None)
+    return sources(release).first_function(target.candidates)
 
 
 def due(release: str) -> set[Target]:

@@ -52,6 +52,11 @@ class Sources:
         inner = _own(node.body, method) if isinstance(node, ast.ClassDef) else None
         return None if inner is None else Found(inner, in_class=True)
 
+    def first_function(self, places: Iterable[str]) -> Found | None:
+        """The first of these places that holds something to wrap."""
+        found = (self.find(place) for place in places)
+        return next((each for each in found if each is not None and each.is_function), None)
+
     def has_module_of(self, places: Iterable[str]) -> bool:
         """Whether a module of these places exists."""
         return any(_body(self._folder, place.partition(":")[0]) is not None for place in places)
@@ -82,7 +87,9 @@ class Sources:
         """The module that defines a name, and the definition."""
         body = _body(self._folder, module)
         node = _own(body, name) if body is not None else None
-        if isinstance(node, ast.ImportFrom) and left:
+        if isinstance(node, ast.ImportFrom):
+            if not left:
+                return None
             original = next(each.name for each in node.names if (each.asname or each.name) == name)
             return self._home(_absolute(node, module), original, left - 1)
         return None if node is None else (module, node)
