@@ -53,6 +53,7 @@ class Activity:
     freeings: list[Freeing] = field(default_factory=list)
     requests: list[Identity] = field(default_factory=list)
     retracting: bool = False
+    transfers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     rows_covered: bool = False
 
     @property

@@ -19,6 +19,8 @@ from speckv_debug.collectors.sglang.coverage import recorded_tables
 from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.forwards import ForwardHooks
 from speckv_debug.collectors.sglang.growth import GrowthHooks
+from speckv_debug.collectors.sglang.handoff import HandoffHooks
+from speckv_debug.collectors.sglang.host_cache import HostCacheHooks
 from speckv_debug.collectors.sglang.journal import Journal, Sink
 from speckv_debug.collectors.sglang.lengths import LengthHooks
 from speckv_debug.collectors.sglang.levels import hooked, muted_tables
@@ -215,6 +217,8 @@ def _groups(scene: Scene) -> Iterator[HookGroup]:
     yield CacheHooks(scene)
     yield SessionHooks(scene)
     yield NoticeHooks(scene)
+    yield HostCacheHooks(scene)
+    yield HandoffHooks(scene)
     yield ForwardHooks(scene)
     yield AcceptHooks(scene)
     yield ChainAcceptHooks(scene)

@@ -44,6 +44,11 @@ DRAFTING: dict[str, tuple[str, ...]] = {
     "forward:draft": ("model_forward", "run_batch"),
     "forward:draft_extend": ("model_forward", "run_batch"),
 }
+SESSIONS = (
+    *("session_match", "session_finish", "session_tail"),
+    *("session_trim", "session_free", "session_close"),
+)
+TRANSFERS = {"decode": ("preallocate", "received", "release"), "prefill": ("send_chunk", "release")}
 
 
 def recorded_tables(
@@ -94,4 +99,17 @@ def _needs(engine: Engine) -> dict[str, tuple[str, ...]]:
         needs["accept"] = (*needs["accept"], "verify", "prepare_verify")
     if engine.draft_runners and not engine.runs_draft_graphs:
         needs.update(DRAFTING)
-    return needs_of(engine.algorithm, needs)
+    return needs_of(engine.algorithm, _beside(engine, needs))
+
+
+def _beside(engine: Engine, needs: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """What sessions, a sliding window and a hand-off to another machine add."""
+    found = dict(needs)
+    if engine.sessions is not None:
+        found["release"] = (*needs["release"], *SESSIONS)
+        found |= {"cache": (*needs["cache"], *SESSIONS)} if "cache" in needs else {}
+    if engine.has_window:
+        found["swa_map"] = ("allocate", "free", "free_swa")
+    if hooks := TRANSFERS.get(str(engine.argument("disaggregation_mode"))):
+        found["transfer"] = hooks
+    return found

@@ -67,6 +67,9 @@ def pools(engine: Engine) -> tuple[dict[str, Any], ...]:
     found = [
         {"name": "full", "kind": "full", **shared, "namespace": "target", **_content(engine.target_pool)}
     ]
+    if engine.has_window:
+        size = int(engine.allocator.size_swa) // engine.page_size * engine.page_size
+        found.append({"name": "swa", "kind": "swa", **shared, "slots": size, "namespace": "swa"})
     for pool in engine.draft_pools():
         entry = {"name": "draft", "kind": "draft", **shared, "namespace": "draft", "allocated_by": "full"}
         found.append({**entry, **_content(pool)})

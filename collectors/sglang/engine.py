@@ -69,8 +69,22 @@ class Engine:
 
     @property
     def slots(self) -> int:
-        """Slots that the allocator can hand out: whole pages."""
-        return int(self.allocator.size) // self.page_size * self.page_size
+        """Slots that the allocator can hand out: whole pages, of the full pool where there is a smaller one beside."""
+        size = self.allocator.size_full if self.has_window else self.allocator.size
+        return int(size) // self.page_size * self.page_size
+
+    @property
+    def available(self) -> int:
+        """Slots that are free, of the full pool."""
+        allocator = self.allocator
+        return int(allocator.full_available_size() if self.has_window else allocator.available_size())
+
+    @property
+    def has_window(self) -> bool:
+        """Whether slots have peers in a pool of sliding-window layers."""
+        allocator = self.allocator
+        mapped = hasattr(allocator, "swa_attn_allocator") and hasattr(allocator, "full_to_swa_index_mapping")
+        return mapped and not getattr(allocator, "_swa_req_ring", False)
 
     @property
     def caches_on_host(self) -> bool:
@@ -98,7 +112,7 @@ class Engine:
 
     def is_untouched(self) -> bool:
         """Whether nothing has been allocated yet."""
-        return int(self.allocator.available_size()) == self.slots
+        return self.available == self.slots
 
     def _draft_runners(self) -> Iterator[Any]:
         worker = getattr(self.scheduler, "draft_worker", None)

@@ -24,7 +24,7 @@ HOOKS = dict.fromkeys(
 
 TABLES = dict.fromkeys(
     (
-        *("alloc", "free", "free_group", "table_write", "cache", "compact"),
+        *("alloc", "free", "free_group", "table_write", "cache", "compact", "swa_map"),
         *("forward:target_verify", "forward:draft", "forward:draft_extend"),
     ),
     DETAILED,

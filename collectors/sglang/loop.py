@@ -122,7 +122,7 @@ class LoopHooks:
         """The engine's own account, all on the host."""
         engine, tree = self._scene.engine, self._scene.engine.tree
         account = {
-            "available": int(engine.allocator.available_size()),
+            "available": engine.available,
             "evictable": int(tree.full_evictable_size() if tree.supports_swa() else tree.evictable_size()),
             "protected": int(tree.full_protected_size() if tree.supports_swa() else tree.protected_size()),
             "session": held_by_sessions(engine),

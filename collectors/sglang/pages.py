@@ -13,8 +13,12 @@ from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.activity import Grant
 from speckv_debug.collectors.sglang.requests import NOBODY, Identity
 from speckv_debug.collectors.sglang.scene import Scene, tensor_like
+from speckv_debug.collectors.sglang.swa import record_cleared, record_peers
 from speckv_debug.collectors.staging import Derived, stage
 from speckv_debug.recording.blocks import Cut
+
+FREES_PEERS = ("free_swa", "free_swa_segment")
+"""Methods of an allocator with a window that free the peers alone."""
 
 
 class PageHooks:
@@ -33,6 +37,8 @@ class PageHooks:
         cls = type(self._scene.engine.allocator)
         yield Methods("allocate", cls, targets.ALLOCATES, self.allocate)
         yield Methods("free", cls, targets.FREES, self.free, ("free_index",))
+        if self._scene.engine.has_window:
+            yield Methods("free_swa", cls, FREES_PEERS, self.free_peers, ("free_index",))
         yield Methods("free_pages", cls, targets.FREES_PAGES, self.free_pages, ("page_ids",), optional=True)
         yield Methods("group_begin", cls, targets.GROUP_BEGINS, self.group_begin)
         yield Methods("group_end", cls, targets.GROUP_ENDS, self.group_end)
@@ -53,6 +59,9 @@ class PageHooks:
             self._split(slots, grant, site)
         elif slots.numel():
             self._emit_alloc(NOBODY, slots=stage(slots), reason=grant.reason, site=site, granted=True)
+
+        if self._scene.engine.has_window and slots is not None:
+            record_peers(self._scene, slots)
 
     def _split(self, slots: Any, grant: Grant, site: str | None) -> None:
         granted = [place for place, count in enumerate(grant.counts) if count]
@@ -77,7 +86,20 @@ class PageHooks:
             if outermost and tensor_like(slots):
                 self._emit_free(stage(slots) if slots.numel() else None)
                 self._note_freed(call.get("start_pos"), slots.numel())
+                self._clear_peers(slots)
             yield
+
+    def free_peers(self, call: Call) -> Steps:
+        """free_swa(free_index), free_swa_segment(…): what left the window loses its peer and keeps its slot."""
+        slots = call.get("free_index")
+        with self._outermost("free", call["self"]) as outermost:
+            if outermost and tensor_like(slots):
+                self._clear_peers(slots)
+            yield
+
+    def _clear_peers(self, slots: Any) -> None:
+        if self._scene.engine.has_window and slots.numel():
+            record_cleared(self._scene, stage(slots), self._scene.engine.page_size)
 
     def free_pages(self, call: Call) -> Steps:
         """free_page_ids(page_ids): named by the first slot of each page."""

@@ -14,6 +14,7 @@ from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.activity import Freeing
+from speckv_debug.collectors.sglang.handoff import end_transfers
 from speckv_debug.collectors.sglang.journal import SETTLE
 from speckv_debug.collectors.sglang.requests import allocated_of, committed_of, row_of
 from speckv_debug.collectors.sglang.scene import Scene
@@ -42,6 +43,7 @@ class ReleaseHooks:
             return
         activity, journal, who = self._scene.activity, self._scene.journal, self._scene.rows.identity(req)
         kind, committed, allocated = self._kind(req), committed_of(req), allocated_of(req)
+        end_transfers(self._scene, who.request)
         row = {"kind": kind, "committed": committed, "allocated": allocated}
         start, outer = None, self._tail
         with journal.during(SETTLE), activity.working_on(who), journal.hold() as held:

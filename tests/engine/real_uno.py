@@ -17,6 +17,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import building
+from recorded import Events
 
 WIDTH, VOCABULARY = 3, 64
 SEEDS, COMMITTED, ROWS = [11, 21], [5, 9], [1, 2]
@@ -95,7 +96,9 @@ def _recording(table: Any, events: list[dict[str, Any]]) -> Any:
     from speckv_debug.collectors.sglang.uno import UnoHooks
 
     engine: Any = SimpleNamespace(algorithm="UNO", bypass=None, table=SimpleNamespace(req_to_token=table))
-    journal = Journal(_Sink(events))
+    sink = Events(None)
+    sink.rows = events
+    journal = Journal(sink)
     journal.bound = True
     scene = Scene(engine, journal, Activity(), Rows())
     patches = Patches(lambda name, error: events.append({"failed": name, "error": repr(error)}))
@@ -110,22 +113,6 @@ def _recording(table: Any, events: list[dict[str, Any]]) -> Any:
         patches.undo()
 
     return recording()
-
-
-class _Sink:
-    active = True
-
-    def __init__(self, events: list[dict[str, Any]]) -> None:
-        self._events = events
-
-    def emit_rows(self, table: str, rows: int, /, **columns: Any) -> None:
-        from speckv_debug.recording.blocks import Block
-
-        for value in columns.values():
-            if hasattr(getattr(value, "values", None), "resolve"):
-                value.values = value.values.resolve()
-        for row in Block(table, rows, columns).as_rows():
-            self._events.append({name: value for name, value in row.items() if value is not None})
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from running import HERE, _environment
@@ -13,10 +14,10 @@ from running import HERE, _environment
 RELEASE = Path(sys.prefix) / "sglang-0.5.23"
 
 
-@pytest.mark.full
-def test_uno_verifies_one_row_more_than_it_drafts() -> None:
+def run(script: str, *arguments: str) -> dict[str, Any]:
+    """What a script prints that drives one part of the engine."""
     ran = subprocess.run(
-        [sys.executable, str(HERE / "real_uno.py"), str(RELEASE)],
+        [sys.executable, str(HERE / script), str(RELEASE), *arguments],
         capture_output=True,
         text=True,
         timeout=300,
@@ -24,7 +25,33 @@ def test_uno_verifies_one_row_more_than_it_drafts() -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
-    told = json.loads(ran.stdout)
+    return json.loads(ran.stdout)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("page", [1, 4])
+def test_slots_and_their_peers_in_the_window_are_those_of_the_engines_mapping(page: int) -> None:
+    told = run("real_swa.py", str(page))
+    assert told["failures"] == []
+    peers: dict[str, int] = {}
+    seen = []
+    for event in told["events"]:
+        if event["event"] == "swa_map":
+            pairs = zip(map(str, event["full_slots"]), event["swa_slots"], strict=True)
+            peers = {slot: peer for slot, peer in (peers | dict(pairs)).items() if peer}
+            assert len(set(peers.values())) == len(peers)
+            seen.append(peers)
+    granted, left, freed, ended = told["mappings"]
+    assert granted and len(left) == len(granted) - page
+    assert [each for each in (granted, left, freed, ended) if each not in seen and each] == []
+    assert peers == ended == {}
+    frees = [event["slots"] for event in told["events"] if event["event"] == "free"]
+    assert [len(slots) for slots in frees] == [4, 8 - page], "leaving the window frees no slot"
+
+
+@pytest.mark.full
+def test_uno_verifies_one_row_more_than_it_drafts() -> None:
+    told = run("real_uno.py")
     first, second = told["events"]
     assert told["result"]["accept_lens"] == [3, 2]
     assert [e["accept_len"] for e in told["events"]] == [3, 2]

@@ -22,6 +22,9 @@ def engine(algorithm="EAGLE", drafts=True, graphs=False, host=False, bypass=None
         runs_draft_graphs=graphs,
         caches_on_host=host,
         bypass=bypass,
+        sessions=None,
+        has_window=False,
+        argument=lambda name: None,
     )
 
 

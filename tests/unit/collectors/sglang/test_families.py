@@ -50,7 +50,14 @@ def test_nothing_is_claimed_of_what_may_pass_by():
         ("next_batch", "run_batch", "process_result", "on_idle", "checkpoint"), "somewhere"
     )
     engine = SimpleNamespace(
-        algorithm="HOME_MADE", draft_runners=(), runs_draft_graphs=False, caches_on_host=False, bypass="why"
+        algorithm="HOME_MADE",
+        draft_runners=(),
+        runs_draft_graphs=False,
+        caches_on_host=False,
+        bypass="why",
+        sessions=None,
+        has_window=False,
+        argument=lambda name: None,
     )
     assert set(recorded_tables(engine, hooks, ())) == {
         *("free", "free_group", "release", "pool_stat", "note", "drop"),

@@ -1,0 +1,75 @@
+"""SGLang's allocator with a sliding window, on the CPU: what its calls record.
+
+    python tests/engine/real_swa.py DIR PAGE
+
+DIR is the folder that holds the package `sglang`. Grants, frees in and out of groups, lets slots leave the window;
+prints the recorded events and, after each call, the mapping itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import building
+from recorded import Events
+
+SLOTS, WINDOW_SLOTS = 32, 16
+
+
+def main() -> None:
+    """Boot, hook, call, print."""
+    page = int(sys.argv[2])
+    building.boot(sys.argv[1], page, "triton")
+    import torch
+
+    allocator = _allocator(page)
+    events = Events(allocator)
+    mappings: list[dict[str, int]] = []
+
+    def note() -> None:
+        mapping = allocator.full_to_swa_index_mapping[:-1]
+        mappings.append({str(slot): int(mapping[slot]) for slot in mapping.nonzero().reshape(-1).tolist()})
+
+    with events.recording():
+        first, second = _grant(allocator, page, 8), _grant(allocator, page, 4)
+        note()
+        allocator.free_swa(first[:page])
+        note()
+        allocator.free_group_begin()
+        allocator.free(second)
+        note()
+        allocator.free_group_end()
+        allocator.free(first[page:])
+        note()
+    print(json.dumps({"events": events.rows, "mappings": mappings, "failures": events.failures}))
+    del torch
+
+
+def _allocator(page: int) -> Any:
+    import torch
+    from sglang.srt.mem_cache.allocator.swa import SWATokenToKVPoolAllocator
+    from sglang.srt.mem_cache.base_swa_memory_pool import BaseSWAKVPool
+
+    pool: Any = type("Pool", (BaseSWAKVPool,), {"__init__": lambda self: None, "swa_req_ring_size": None})
+    pool.__abstractmethods__ = frozenset()
+    pool.register_mapping = lambda self, mapping: setattr(self, "full_to_swa_index_mapping", mapping)
+    pool.translate_loc_from_full_to_swa = lambda self, slots: self.full_to_swa_index_mapping[slots]
+    return SWATokenToKVPoolAllocator(SLOTS, WINDOW_SLOTS, page, torch.float32, "cpu", pool(), False)
+
+
+def _grant(allocator: Any, page: int, count: int) -> Any:
+    import torch
+
+    if page == 1:
+        return allocator.alloc(count)
+    none, length = torch.tensor([0]), torch.tensor([count])
+    return allocator.alloc_extend(none, none, length, length, torch.tensor([-1]), count)
+
+
+if __name__ == "__main__":
+    main()

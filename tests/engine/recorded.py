@@ -1,0 +1,66 @@
+"""Hooks on a single part of the real engine, and a sink that keeps what they record as plain rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+
+class Events:
+    """Page hooks around one allocator.
+
+    Attributes:
+        rows: Events as plain values, null columns left out.
+        failures: Hooks that failed.
+    """
+
+    active = True
+
+    def __init__(self, allocator: Any) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.failures: list[str] = []
+        self._allocator = allocator
+
+    def emit(self, table: str, /, **columns: Any) -> None:
+        """Keep one event."""
+        plain = {name: _plain(value) for name, value in columns.items() if value is not None}
+        self.rows.append({"event": table, **plain})
+
+    def emit_rows(self, table: str, rows: int, /, **columns: Any) -> None:
+        """Keep events that were recorded together."""
+        from speckv_debug.recording.blocks import Block
+
+        for value in columns.values():
+            if hasattr(getattr(value, "values", None), "resolve"):
+                value.values = value.values.resolve()
+        for row in Block(table, rows, columns).as_rows():
+            self.emit(table, **row)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Hooks on the allocator's classes while the block runs."""
+        from speckv_debug.collectors.hooking import Patches
+        from speckv_debug.collectors.sglang.activity import Activity
+        from speckv_debug.collectors.sglang.engine import Engine
+        from speckv_debug.collectors.sglang.journal import Journal
+        from speckv_debug.collectors.sglang.pages import PageHooks
+        from speckv_debug.collectors.sglang.requests import Rows
+        from speckv_debug.collectors.sglang.scene import Scene
+
+        engine = object.__new__(Engine)
+        engine.allocator, engine.args = self._allocator, SimpleNamespace()
+        scene = Scene(engine, Journal(self), Activity(), Rows())
+        patches = Patches(lambda name, error: self.failures.append(f"{name}: {error!r}"))
+        for methods in PageHooks(scene).methods():
+            patches.install_methods(methods)
+        try:
+            yield
+        finally:
+            patches.undo()
+
+
+def _plain(value: Any) -> Any:
+    value = value.resolve() if hasattr(value, "resolve") else value
+    return value.tolist() if hasattr(value, "tolist") else value
