@@ -27,8 +27,6 @@ WORKER = f"{SPECULATIVE}.uno_worker_v2:UnoWorkerV2"
 VERIFY_UNO = Target("verify_uno", (f"{WORKER}.forward_batch_generation",), parameters=("batch",))
 FORWARD_UNO = Target("forward_uno", (f"{WORKER}._make_forward_batch",))
 ACCEPT_UNO = Target("accept_uno", (f"{WORKER}._accept_and_pack",))
-LISTS = {"draft_tokens": "input_ids", "positions": "positions", "out_cache_loc": "out_cache_loc"}
-"""Columns of `accept`, and the arguments that hold them."""
 
 
 @dataclass(slots=True)
@@ -76,7 +74,11 @@ class UnoHooks:
         """_make_forward_batch(spec_input_type, input_ids, positions, out_cache_loc, prefix_lens, …)."""
         running = self._round
         if running is not None:
-            staged = {column: stage(call[name]) for column, name in LISTS.items()}
+            staged = {
+                "draft_tokens": stage(call["input_ids"]),
+                "positions": stage(call["positions"]),
+                "out_cache_loc": stage(call["out_cache_loc"]),
+            }
             if str(call["spec_input_type"].name) == "UNO_DRAFT":
                 running.first, running.before = staged, stage(call["prefix_lens"])
             else:
@@ -96,7 +98,7 @@ class UnoHooks:
     def _columns(self, running: _Round, whose: Batch, result: Any, batch: Any) -> dict[str, Any]:
         count, width = len(whose), int(result.speculative_output_stride)
         output, greedy = stage(result.next_token_ids), running.chosen is not None
-        lists = {name: _joined(running.first[name], running.second[name], width) for name in LISTS}
+        lists = {name: _joined(running.first[name], values, width) for name, values in running.second.items()}
         chosen = _joined(output, running.chosen, width) if running.chosen is not None else None
         return {
             **whose.columns(),

@@ -26,11 +26,17 @@ ALLOCATORS = (
     ),
     *(f"{CACHE}.allocator:TokenToKVPoolAllocator", f"{CACHE}.allocator:PagedTokenToKVPoolAllocator"),
 )
+WINDOWED = tuple(
+    f"{CACHE}.{module}:SWATokenToKVPoolAllocator" for module in ("allocator.swa", "swa_memory_pool")
+)
+HOST_TREES = (f"{CACHE}.unified_radix_cache:UnifiedRadixCache", f"{CACHE}.hiradix_cache:HiRadixCache")
 TREES = (f"{CACHE}.unified_radix_cache:UnifiedRadixCache", f"{CACHE}.radix_cache:RadixCache")
 POOLS, TABLES = (f"{CACHE}.memory_pool:MHATokenToKVPool",), (f"{CACHE}.memory_pool:ReqToTokenPool",)
 METHODS = {
     "allocate": (ALLOCATORS, targets.ALLOCATES),
     "free": (ALLOCATORS, targets.FREES),
+    "free_swa": (WINDOWED, ("free_swa", "free_swa_segment")),
+    "load_back": (HOST_TREES, ("load_back",)),
     "group_begin": (ALLOCATORS, targets.GROUP_BEGINS),
     "group_end": (ALLOCATORS, targets.GROUP_ENDS),
     "clear": (ALLOCATORS, targets.CLEARS),
@@ -64,9 +70,10 @@ class Expected:
 def function_hooks() -> dict[Target, Expected]:
     """Each Target that a family's hooks are put on, and what its hook reads."""
     found = {}
-    for algorithm in FAMILIES:
+    for algorithm, part in [*((each, "null") for each in FAMILIES), (None, "prefill"), (None, "decode")]:
         scene = MagicMock()
         scene.engine.algorithm, scene.engine.bypass = algorithm, None
+        scene.engine.argument.side_effect = {"disaggregation_mode": part}.get
         results = ResultSteps()
         for group in (LoopHooks(scene, results), LengthHooks(scene, results), *collector._groups(scene)):
             for target, hook in group.functions():
