@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Events:
-    """Page hooks around one allocator.
+    """Page hooks around one allocator, and those of workers that free each round.
 
     Attributes:
         rows: Events as plain values, null columns left out.
@@ -39,8 +39,8 @@ class Events:
             self.emit(table, **row)
 
     @contextmanager
-    def recording(self) -> Iterator[None]:
-        """Hooks on the allocator's classes while the block runs."""
+    def recording(self, algorithm: str | None = None) -> Iterator[None]:
+        """Hooks on the allocator's classes, and on what an algorithm calls, while the block runs."""
         from speckv_debug.collectors.hooking import Patches
         from speckv_debug.collectors.sglang.activity import Activity
         from speckv_debug.collectors.sglang.engine import Engine
@@ -48,11 +48,16 @@ class Events:
         from speckv_debug.collectors.sglang.pages import PageHooks
         from speckv_debug.collectors.sglang.requests import Rows
         from speckv_debug.collectors.sglang.scene import Scene
+        from speckv_debug.collectors.sglang.v1_workers import V1Hooks
 
         engine = object.__new__(Engine)
-        engine.allocator, engine.args = self._allocator, SimpleNamespace()
+        engine.allocator = self._allocator
+        engine.scheduler = SimpleNamespace(draft_worker=None)
+        engine.args = SimpleNamespace(speculative_algorithm=algorithm)
         scene = Scene(engine, Journal(self), Activity(), Rows())
         patches = Patches(lambda name, error: self.failures.append(f"{name}: {error!r}"))
+        for target, hook in V1Hooks(scene).functions():
+            patches.install(target, hook)
         for methods in PageHooks(scene).methods():
             patches.install_methods(methods)
         try:

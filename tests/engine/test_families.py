@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-from running import HERE, _environment
-
-RELEASE = Path(sys.prefix) / "sglang-0.5.23"
+from running import HERE, environment, release_folder
 
 
-def run(script: str, *arguments: str) -> dict[str, Any]:
+def run(script: str, *arguments: str, release: str = "0.5.23") -> dict[str, Any]:
     """What a script prints that drives one part of the engine."""
     ran = subprocess.run(
-        [sys.executable, str(HERE / script), str(RELEASE), *arguments],
+        [sys.executable, str(HERE / script), release_folder(release), *arguments],
         capture_output=True,
         text=True,
         timeout=300,
-        env=_environment(),
+        env=environment(),
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
@@ -63,3 +60,21 @@ def test_uno_verifies_one_row_more_than_it_drafts() -> None:
     assert first["out_cache_loc"] == first["table_slots"] == [37, 38, 39, 40]
     assert (first["bonus_token"], second["bonus_token"]) == (14, 23)
     assert {e["layout"] for e in told["events"]} == {"chain"}
+
+
+@pytest.mark.full
+def test_a_worker_of_the_first_kind_frees_what_it_rejects() -> None:
+    told = run("real_v1.py", release="0.5.13")
+    assert told["failures"] == []
+    first, second = told["granted"][:3], told["granted"][3:]
+    events = {
+        table: [e for e in told["events"] if e["event"] == table] for table in ("alloc", "free", "lengths")
+    }
+    assert [(e["request"], e["slots"], e["reason"]) for e in events["alloc"]] == [
+        ("r1", first, "spec_reserve"),
+        ("r2", second, "spec_reserve"),
+    ]
+    (free,) = events["free"]
+    assert (free["slots"], free["reason"]) == ([first[1], *second[1:]], "reject")
+    assert set(free["slots"]) <= set(told["free"])
+    assert [(e["committed"], e["allocated"]) for e in events["lengths"]] == [(6, 6), (7, 7)]
