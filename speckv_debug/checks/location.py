@@ -10,7 +10,7 @@ from speckv_debug.checks.evidence import number
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, all_distinct, any_per_list
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
@@ -102,6 +102,8 @@ def written_slots_distinct(writes: ForwardWrites) -> Judgement:
 
 def _repeated(group: Int64s, value: Int64s) -> Mask:
     """Which entries share group and value with another one."""
+    if all_distinct(group, value):
+        return np.zeros(len(group), dtype=np.bool_)
     order = np.lexsort((value, group))
     same = (group[order][1:] == group[order][:-1]) & (value[order][1:] == value[order][:-1])
     found = np.zeros(len(order), dtype=np.bool_)

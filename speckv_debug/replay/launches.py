@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.places import Place
-from speckv_debug.replay.ragged import Int64s, Mask, mask
+from speckv_debug.replay.ragged import Int64s, Mask, mask, packed
 
 
 class MoveLaunches:
@@ -54,6 +54,8 @@ class MoveLaunches:
         moves = self.moves
         src, tgt, call, k = moves.src.values, moves.tgt_of_src, moves.src.owners, moves.src.within
         writes = np.flatnonzero((src != tgt) & (tgt > 0))
+        if not _meet(call[writes], tgt[writes], call, src):
+            return np.zeros(len(src), dtype=np.bool_)
         order = np.lexsort((k[writes], tgt[writes], call[writes]))
         writes = writes[order]
         found = _first_with(call[writes], tgt[writes], call, src)
@@ -70,6 +72,16 @@ class MoveLaunches:
             moves.src.owners
         ]
         return mask(taken & (before == after))
+
+
+def _meet(call: Int64s, slot: Int64s, calls: Int64s, slots: Int64s) -> bool:
+    """Whether any pair of the first two may be one of the other two."""
+    keys = packed(np.concatenate((call, calls)), np.concatenate((slot, slots)))
+    if keys is None:
+        return True
+    written, read = np.sort(keys[: len(call)]), keys[len(call) :]
+    at = np.searchsorted(written, read)
+    return bool((written[np.minimum(at, len(written) - 1)] == read).any()) if len(written) else False
 
 
 def _first_with(call: Int64s, slot: Int64s, calls: Int64s, slots: Int64s) -> Int64s:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from speckv_debug.replay import ledger_tenure as life
-from speckv_debug.replay.compiling import Array, compiled
+from speckv_debug.replay.compiling import Array, compiled, inlined
 from speckv_debug.replay.ledger import OPEN_GROUPS, QUIET, USE_SEQ, USE_STEP, WHY
 from speckv_debug.replay.ledger_arrays import (
     ACCEPT,
@@ -47,20 +47,20 @@ from speckv_debug.replay.ledger_facts import FAIL, PASS, SKIP
 from speckv_debug.replay.ragged import NULL
 
 
-@compiled
+@inlined
 def page_of(slot: int, size: int, reserved: int, bound: int) -> int:
     """Page of a slot, -1 of a reserved or impossible one."""
     return slot // size if reserved <= slot < bound else -1
 
 
-@compiled
+@inlined
 def mark(codes: Array, index: int, code: int) -> None:
     """As `Facts.mark`."""
     if codes[index] != FAIL:
         codes[index] = code
 
 
-@compiled
+@inlined
 def tenure_of(event: Array, lives: Lives) -> int:
     """Whom the event belongs to; ASK where a life begins, wakes, gets its name, or is told by the name only."""
     row, named = event[ROW], event[FLAGS] & WITH_REQUEST
@@ -74,7 +74,7 @@ def tenure_of(event: Array, lives: Lives) -> int:
     return ASK if named and not lives.numbers[tenure, life.NAMED] else tenure
 
 
-@compiled
+@inlined
 def give(number: int, tenure: int, lives: Lives) -> None:
     """As `Tenure.was_given`."""
     lives.before[number] = lives.numbers[tenure, life.LAST]
@@ -84,25 +84,29 @@ def give(number: int, tenure: int, lives: Lives) -> None:
 @compiled
 def alloc(event: Array, slots: Array, book: Book, lives: Lives, codes: Codes, now: Array) -> bool:
     """Pages that nobody has go to a request that runs."""
+    state_of, owner_of, tree_of = book.state, book.owner, book.tree
+    host_of, pending_of, refs_of = book.host, book.pending, book.refs
+    size, reserved, bound = book.size, book.reserved, book.bound
+    numbers = lives.numbers
     tenure = tenure_of(event, lives)
-    if tenure < 0 or lives.numbers[tenure, life.STALE]:
+    if tenure < 0 or numbers[tenure, life.STALE]:
         return False
     code = PASS
     for at in range(event[FIRST], event[END]):
-        page = page_of(slots[at], book.size, book.reserved, book.bound)
+        page = page_of(slots[at], size, reserved, bound)
         if page < 0:
             continue
-        state, owner = book.state[page], book.owner[page]
+        state, owner = state_of[page], owner_of[page]
         if state == UNKNOWN:
             code = now[WHY]
-        others = owner != tenure and owner >= 0 and lives.numbers[owner, life.ALIVE]
-        if (state == FREE and book.refs[page] > 0) or (state == HELD and others):
+        others = owner != tenure and owner >= 0 and numbers[owner, life.ALIVE]
+        if (state == FREE and refs_of[page] > 0) or (state == HELD and others):
             return False
     for at in range(event[FIRST], event[END]):
-        page = page_of(slots[at], book.size, book.reserved, book.bound)
+        page = page_of(slots[at], size, reserved, bound)
         if page >= 0:
-            book.state[page], book.owner[page], book.tree[page] = HELD, tenure, 0
-            book.host[page], book.pending[page] = (event[FLAGS] & SPECIAL) > 0, -1
+            state_of[page], owner_of[page], tree_of[page] = HELD, tenure, 0
+            host_of[page], pending_of[page] = (event[FLAGS] & SPECIAL) > 0, -1
     give(event[INDEX], tenure, lives)
     mark(codes.alias_alloc, event[INDEX], code)
     return True
@@ -111,34 +115,38 @@ def alloc(event: Array, slots: Array, book: Book, lives: Lives, codes: Codes, no
 @compiled
 def table_write(event: Array, slots: Array, book: Book, lives: Lives, codes: Codes, now: Array) -> bool:
     """A row that runs names its own pages, or those of the tree at the tree's positions."""
+    state_of, owner_of, tree_of = book.state, book.owner, book.tree
+    tree_at_of, host_of, refs_of = book.tree_at, book.host, book.refs
+    size, reserved, bound = book.size, book.reserved, book.bound
+    numbers, slots_of, pages_of = lives.numbers, lives.slots, lives.pages
     tenure, start = tenure_of(event, lives), event[A]
-    if tenure < 0 or lives.numbers[tenure, life.STALE] or not lives.numbers[tenure, life.ALIVE]:
+    if tenure < 0 or numbers[tenure, life.STALE] or not numbers[tenure, life.ALIVE]:
         return False
     end = start + event[END] - event[FIRST]
-    if end > lives.numbers[tenure, life.ROOM]:
+    if end > numbers[tenure, life.ROOM]:
         return False
     code = PASS
     for at in range(event[FIRST], event[END]):
-        page = page_of(slots[at], book.size, book.reserved, book.bound)
+        page = page_of(slots[at], size, reserved, bound)
         if page < 0:
             continue
-        if book.state[page] == UNKNOWN:
+        if state_of[page] == UNKNOWN:
             code = now[WHY]
-        if book.tree[page] > 0 or book.host[page] > 0:
-            due = start + at - event[FIRST] - slots[at] % book.size
-            if book.tree[page] > 0 and book.tree_at[page] >= 0 and book.tree_at[page] != due:
+        if tree_of[page] > 0 or host_of[page] > 0:
+            due = start + at - event[FIRST] - slots[at] % size
+            if tree_of[page] > 0 and tree_at_of[page] >= 0 and tree_at_of[page] != due:
                 return False
-        elif book.state[page] == HELD and book.owner[page] != tenure:
+        elif state_of[page] == HELD and owner_of[page] != tenure:
             return False
-    base, extent = lives.numbers[tenure, life.BASE], lives.numbers[tenure, life.EXTENT]
+    base, extent = numbers[tenure, life.BASE], numbers[tenure, life.EXTENT]
     for at in range(event[FIRST], event[END]):
-        place, page = start + at - event[FIRST], page_of(slots[at], book.size, book.reserved, book.bound)
-        if place < extent and lives.pages[base + place] >= 0:
-            book.refs[lives.pages[base + place]] -= 1
+        place, page = start + at - event[FIRST], page_of(slots[at], size, reserved, bound)
+        if place < extent and pages_of[base + place] >= 0:
+            refs_of[pages_of[base + place]] -= 1
         if page >= 0:
-            book.refs[page] += 1
-        lives.slots[base + place], lives.pages[base + place] = slots[at], page
-    lives.numbers[tenure, life.EXTENT] = max(extent, end)
+            refs_of[page] += 1
+        slots_of[base + place], pages_of[base + place] = slots[at], page
+    numbers[tenure, life.EXTENT] = max(extent, end)
     give(event[B], tenure, lives)
     mark(codes.alias_write, event[INDEX], code)
     return True
@@ -147,27 +155,30 @@ def table_write(event: Array, slots: Array, book: Book, lives: Lives, codes: Cod
 @compiled
 def free(event: Array, slots: Array, book: Book, lives: Lives, codes: Codes, now: Array) -> bool:
     """Pages go back at once that nothing holds but the request that frees them."""
+    state_of, tree_of, session_of = book.state, book.tree, book.session
+    refs_of, seen_of = book.refs, book.seen
+    size, reserved, bound = book.size, book.reserved, book.bound
     freer, index, code = tenure_of(event, lives), event[INDEX], PASS
     if now[OPEN_GROUPS] or event[A] != NULL or freer == ASK:
         return False
     for at in range(event[FIRST], event[END]):
-        page = page_of(slots[at], book.size, book.reserved, book.bound)
+        page = page_of(slots[at], size, reserved, bound)
         if page < 0:
             continue
-        if book.seen[page] == index:
-            if book.size == 1:
+        if seen_of[page] == index:
+            if size == 1:
                 return False
             continue
-        book.seen[page] = index
-        in_tree = book.tree[page] > 0 and not event[FLAGS] & EVICTS
-        if book.state[page] == FREE or in_tree or book.session[page] != NOBODY or book.refs[page] > 0:
+        seen_of[page] = index
+        in_tree = tree_of[page] > 0 and not event[FLAGS] & EVICTS
+        if state_of[page] == FREE or in_tree or session_of[page] != NOBODY or refs_of[page] > 0:
             return False
-        if book.state[page] == UNKNOWN:
+        if state_of[page] == UNKNOWN:
             code = now[WHY]
     if freer >= 0 and event[FLAGS] & SPECIAL and not tail_is_free(freer, index, book, lives):
         return False
     for at in range(event[FIRST], event[END]):
-        page = page_of(slots[at], book.size, book.reserved, book.bound)
+        page = page_of(slots[at], size, reserved, bound)
         if page >= 0:
             take_back(page, index, book)
     mark(codes.double_free, index, code)
@@ -178,10 +189,13 @@ def free(event: Array, slots: Array, book: Book, lives: Lives, codes: Codes, now
 @compiled
 def tail_is_free(freer: int, index: int, book: Book, lives: Lives) -> bool:
     """No position before the boundary of the tail lies in a page that the free names."""
-    base, numbers = lives.numbers[freer, life.BASE], lives.numbers
+    seen_of = book.seen
+    slots_of, pages_of = lives.slots, lives.pages
+    numbers = lives.numbers
+    base = numbers[freer, life.BASE]
     for at in range(base, base + min(numbers[freer, life.TAIL], numbers[freer, life.EXTENT])):
-        page = lives.pages[at]
-        if (page < 0 and lives.slots[at] >= 0) or (page >= 0 and book.seen[page] == index):
+        page = pages_of[at]
+        if (page < 0 and slots_of[at] >= 0) or (page >= 0 and seen_of[page] == index):
             return False
     return True
 
@@ -197,9 +211,11 @@ def take_back(page: int, index: int, book: Book) -> None:
     book.freed_by[page] = index
 
 
-@compiled
+@inlined
 def lengths(event: Array, book: Book, lives: Lives) -> bool:
     """The host's lengths; entries of a live row behind the allocated length are stale."""
+    refs_of = book.refs
+    slots_of, pages_of = lives.slots, lives.pages
     tenure = tenure_of(event, lives)
     if tenure < 0:
         return tenure == NOBODY
@@ -214,39 +230,48 @@ def lengths(event: Array, book: Book, lives: Lives) -> bool:
     length = max(event[B], 0)
     if numbers[life.ALIVE] and length < numbers[life.EXTENT]:
         for at in range(numbers[life.BASE] + length, numbers[life.BASE] + numbers[life.EXTENT]):
-            if lives.pages[at] >= 0:
-                book.refs[lives.pages[at]] -= 1
-            lives.slots[at] = lives.pages[at] = -1
+            if pages_of[at] >= 0:
+                refs_of[pages_of[at]] -= 1
+            slots_of[at] = pages_of[at] = -1
         numbers[life.EXTENT] = length
     return True
 
 
-@compiled
+@inlined
+def seen_in(slots: Array, first: int, end: int, book: Book) -> int:
+    """Which states the pages of these slots are in: the sum of `1 << state` of those that occur."""
+    state_of, size, reserved, bound = book.state, book.size, book.reserved, book.bound
+    found, start = 0, bound
+    for at in range(first, end):
+        if start <= slots[at] < start + size:
+            continue  # in the page of the slot before it
+        page = page_of(slots[at], size, reserved, bound)
+        if page >= 0:
+            found |= 1 << state_of[page]
+            start = page * size
+    return found
+
+
+@inlined
 def use(
     event: Array, first: Array, second: Array, book: Book, lives: Lives, codes: Array, now: Array
 ) -> bool:
     """A forward, or a verify with its two lists of slots, that touches no page of the free list."""
-    tenure, known = tenure_of(event, lives), True
-    if tenure < 0 or (lives.numbers[tenure, life.STALE] and lives.numbers[tenure, life.ALIVE]):
+    tenure, numbers = tenure_of(event, lives), lives.numbers
+    if tenure < 0 or (numbers[tenure, life.STALE] and numbers[tenure, life.ALIVE]):
         return False
-    for at in range(event[FIRST], event[END]):
-        page = page_of(first[at], book.size, book.reserved, book.bound)
-        if page >= 0 and book.state[page] == FREE:
-            return False
-        known = known and (page < 0 or book.state[page] != UNKNOWN)
-    for at in range(event[A], event[B]):
-        page = page_of(second[at], book.size, book.reserved, book.bound)
-        if page >= 0 and book.state[page] == FREE:
-            return False
-        known = known and (page < 0 or book.state[page] != UNKNOWN)
-    whole = lives.numbers[tenure, life.COMPLETE] or not lives.numbers[tenure, life.ALIVE]
+    states = seen_in(first, event[FIRST], event[END], book) | seen_in(second, event[A], event[B], book)
+    if states & (1 << FREE):
+        return False
+    whole = numbers[tenure, life.COMPLETE] or not numbers[tenure, life.ALIVE]
+    known = not states & (1 << UNKNOWN)
     mark(codes, event[INDEX], PASS if known and whole else now[WHY])
     if event[STEP] != NULL:
         now[USE_SEQ], now[USE_STEP] = event[SEQ], event[STEP]
     return True
 
 
-@compiled
+@inlined
 def handled(event: Array, slots: Slots, book: Book, lives: Lives, codes: Codes, now: Array) -> bool:
     """Whether the event was folded here."""
     table, flags = event[TABLE], event[FLAGS]

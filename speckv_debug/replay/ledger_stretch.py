@@ -15,7 +15,7 @@ from speckv_debug.replay.ledger import OPEN_GROUPS, QUIET
 from speckv_debug.replay.ledger_events import GIVING, TABLES, Order
 from speckv_debug.replay.ledger_safety import TAIL
 from speckv_debug.replay.ledger_tenure import WIDEST, Tenure
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen
 
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
@@ -129,7 +129,8 @@ class CompiledFold:
         self._ledger, self._stretches = ledger, Stretches(ledger)
         self._slots, self._codes = _slots(ledger), _codes(ledger)
         self._seen = np.full(ledger.main.pages, -1, dtype=np.int64)
-        self._given = [_frozen(ledger.events.slots[name].listed.offsets) for name in GIVING]
+        self._book, self._lives = _book(ledger, self._seen), _lives(ledger)
+        self._given = [frozen(ledger.events.slots[name].listed.offsets) for name in GIVING]
         ledger.given = self._pages_given
 
     def fold(self, order: Order) -> None:
@@ -159,8 +160,14 @@ class CompiledFold:
     def _compiled(self, events: Int64s, at: int) -> int:
         ledger = self._ledger
         ledger.now[OPEN_GROUPS], ledger.now[QUIET] = len(ledger.groups.waiting), ledger.quiet
-        book, lives = _book(ledger, self._seen), _lives(ledger)
-        return int(ledger_compiled.fold(events, at, self._slots, book, lives, self._codes, ledger.now))
+        store = ledger.store
+        if self._book.state is not ledger.main.state:
+            self._book = _book(ledger, self._seen)
+        if self._lives.numbers is not store.numbers or self._lives.slots is not store.slots:
+            self._lives = _lives(ledger)
+        return int(
+            ledger_compiled.fold(events, at, self._slots, self._book, self._lives, self._codes, ledger.now)
+        )
 
 
 def _flags(simple: Mask, without: Mask | None, special: Mask | None) -> Flags:
@@ -180,17 +187,10 @@ def _slots(ledger: Ledger) -> c.Slots:
     lists = [ledger.events.slots[name].listed.values for name in names]
     return c.Slots(
         *map(
-            _frozen,
+            frozen,
             (*lists, ledger.events.accept_written.listed.values, ledger.events.accept_table.listed.values),
         )
     )
-
-
-def _frozen(values: Int64s) -> Int64s:
-    """A view that can't be written: one type for the compiled code, whether Arrow owns the values or not."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
 
 
 def _codes(ledger: Ledger) -> c.Codes:

@@ -112,3 +112,29 @@ def any_per_list(hit: Mask, owners: Int64s, count: int) -> Mask:
     found = np.zeros(count, dtype=np.bool_)
     found[owners[hit]] = True
     return found
+
+
+def all_distinct(group: Int64s, value: Int64s) -> bool:
+    """Whether no two entries share group and value; False where the two don't fit into one number."""
+    keys = packed(group, value)
+    return keys is not None and not bool((np.diff(np.sort(keys)) == 0).any())
+
+
+def packed(group: Int64s, value: Int64s) -> Int64s | None:
+    """Each pair as one number, which no other pair has; None where that takes more than 62 bits.
+
+    Values that differ by more than 2^32 do; groups are 0 or more.
+    """
+    if not len(value):
+        return value
+    low, high = int(value.min()), int(value.max())
+    if high - low >= 1 << 32 or int(group.max()) >= 1 << 30:
+        return None
+    return np.asarray((group << 32) + (value - low), dtype=np.int64)
+
+
+def frozen(values: Int64s) -> Int64s:
+    """A view that can't be written: one type for the compiled code, whether Arrow owns the values or not."""
+    view = values.view()
+    view.flags.writeable = False
+    return view

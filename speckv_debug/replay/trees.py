@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, spread, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen, spread, starts
 
 ROOT, UNLINKED = -1, -2
+COMPILED_FROM = 100_000
+"""Rows from which on compiled code is worth the time to load it."""
 WIDEST = 1 << 16
 """No engine verifies more rows of one request; a width beyond it is taken for a damaged value."""
 
@@ -23,7 +25,14 @@ def parents_of(next_token: Ragged, next_sibling: Ragged, width: Int64s, chain: M
     lengths = np.where(known, width, 0)
     parents = spread(lengths) - 1
     offsets = starts(lengths)
-    if linked.any():
+    if len(parents) >= COMPILED_FROM:
+        from speckv_debug.replay.links import follow
+
+        first, second = (
+            (frozen(links.values), frozen(links.offsets)) for links in (next_token, next_sibling)
+        )
+        follow(*first, *second, offsets, linked, parents)
+    elif linked.any():
         rows = np.flatnonzero(np.repeat(linked, lengths))
         base = np.repeat(offsets[:-1], lengths)[rows]
         trees = np.flatnonzero(linked)

@@ -6,6 +6,7 @@ What other scopes look at is kept: numbers and texts of every event, and the slo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,7 @@ WINDOW = 1 << 17
 """Events of one window, at least."""
 OF_STEPS = ("accept", "move", "compact", "forward")
 UNUSED = ("t_ns",)
+Tables = Mapping[str, pa.Table]
 FOLLOWED: Mapping[str, tuple[str, ...]] = {
     "alloc": ("slots",),
     "free": ("slots",),
@@ -102,7 +104,7 @@ def windows(view: ProcessView) -> Iterator[WindowView]:
         return
     kept: dict[str, list[pa.Table]] = {}
     first_alloc = int(process.seqs["alloc"][0]) if len(process.seqs.get("alloc", ())) else 0
-    for tables in process.windows(ends):
+    for tables in _ahead(process.windows(ends)):
         for name, table in tables.items():
             kept.setdefault(name, []).append(table.select(_kept(name)))
         window = WindowView(view, tables, first_alloc)
@@ -110,6 +112,15 @@ def windows(view: ProcessView) -> Iterator[WindowView]:
         window.let_go()
     for name, parts in kept.items():
         view.keep(name, KeptColumns(process, name, pa.concat_tables(parts)))
+
+
+def _ahead(stretches: Iterator[Tables]) -> Iterator[Tables]:
+    """The same, each read while the one before it is looked at."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, stretches, None)
+        while (tables := coming.result()) is not None:
+            coming = reader.submit(next, stretches, None)
+            yield tables
 
 
 def closed_ends(process: ProcessRecording) -> list[int] | None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ragged import NULL, Ragged, joined
+from speckv_debug.replay.ragged import NULL, Ragged, all_distinct, joined, packed
 
 LISTS = st.lists(st.none() | st.lists(st.integers(-(2**40), 2**40), max_size=5), max_size=8)
 
@@ -49,3 +49,26 @@ def test_a_place_outside_its_list_is_null() -> None:
 def test_a_slice_of_a_larger_table_keeps_its_own_values() -> None:
     table = pa.table({"x": pa.array([[1], [2, 3], None, [4]], pa.list_(pa.int64()))}).slice(1, 3)
     assert Columns(table).lists("x").values.tolist() == [2, 3, 4]
+
+
+PAIRS = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from((-(1 << 40), -1, 0, 1, 7, 1 << 31))), max_size=12
+)
+
+
+@given(PAIRS)
+def test_pairs_are_packed_apart_or_not_at_all(pairs: list[tuple[int, int]]) -> None:
+    group, value = (
+        (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True)) if pairs else [EMPTY] * 2
+    )
+    keys, wide = (
+        packed(group, value),
+        pairs and max(v for _, v in pairs) - min(v for _, v in pairs) >= 1 << 32,
+    )
+    assert (keys is None) == bool(wide)
+    if keys is not None:
+        assert len(set(keys.tolist())) == len(set(pairs))
+        assert all_distinct(group, value) == (len(set(pairs)) == len(pairs))
+
+
+EMPTY = np.empty(0, dtype=np.int64)

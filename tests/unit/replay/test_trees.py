@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speckv_debug.replay import trees as module
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ragged import Ragged
 from speckv_debug.replay.trees import ROOT, UNLINKED, parents_of
@@ -56,3 +58,20 @@ def test_a_chain_needs_no_links_and_a_tree_without_links_is_unknown() -> None:
 def test_links_that_point_nowhere_leave_their_row_unlinked() -> None:
     found = parents_of(column([[9, -1, -1]]), column([[-1, -1, 7]]), np.array([3]), np.array([False]))
     assert found.tuple(0) == (ROOT, UNLINKED, UNLINKED)
+
+
+LINKS = st.lists(st.lists(st.tuples(st.integers(-2, 6), st.integers(-2, 6)), max_size=5), max_size=4)
+
+
+@given(LINKS, st.integers(1, 5))
+def test_compiled_code_follows_any_links_alike(linked: list[list[tuple[int, int]]], width: int) -> None:
+    children, siblings = ([[pair[at] for pair in tree] for tree in linked] for at in (0, 1))
+    widths = np.array([width if len(tree) == 3 else len(tree) for tree in linked], dtype=np.int64)
+    found = []
+    for compiled_from in (0, 1 << 60):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "COMPILED_FROM", compiled_from)
+            chain = np.arange(len(linked)) == 3
+            parents = parents_of(column(children), column(siblings), widths, chain)
+        found.append([parents.tuple(i) for i in range(len(linked))])
+    assert found[0] == found[1]
