@@ -133,6 +133,7 @@ class SessionHooks:
                 self._emit("session_close", who, protected_of(slot), slot)
                 self._keeping.saved.discard(row)
             yield
+        activity.has_freed(None, None)  # a release around this one has no tail of its own
         if self._scene.rows.take_back(row):  # 0.5.12 to 0.5.18 give the row back without its pool's `free`
             journal.emit("row_free", **who.columns())
 

@@ -13,6 +13,8 @@ SCENARIOS = [
     *(scenario.name for scenario in LIVES),
     *(pytest.param(scenario.name, marks=pytest.mark.full) for scenario in MORE_LIVES),
 ]
+LENGTHS_ONLY = "the engine gives accept lengths only"
+"""Why the place of a chain's accepted rows can't be judged: DFlash has no accept_index."""
 pytestmark = pytest.mark.parametrize("scenario", SCENARIOS)
 
 
@@ -37,7 +39,9 @@ def test_check_finds_nothing_and_judges_nearly_all(run: Run) -> None:
     assert [f for f in report["findings"] if f["severity"] in ("error", "warning")] == []
     assert (report["verdict"], report["exit_code"]) == ("clean", 0)
     checked = sum(report["checked"].values())
-    assert checked >= 0.95 * (checked + sum(entry["instances"] for entry in report["unknown"]))
+    unknown = [entry for entry in report["unknown"] if entry["why"] != LENGTHS_ONLY]
+    assert checked >= 0.95 * (checked + sum(entry["instances"] for entry in unknown))
+    assert run.scenario.algorithm == "DFLASH" or unknown == report["unknown"]
 
 
 def test_slots_and_moves_are_those_of_an_independent_count(run: Run) -> None:

@@ -146,7 +146,9 @@ def test_a_session_that_closes_gives_its_slots_and_row_back(toy, sessions):
 def test_an_aborted_turn_is_released_like_any_request(toy, sessions):
     req = turn(toy, "t0", row=1)
     req.aborted = True
-    kept = sessions.try_cache_finished_req(req)
+    with toy.scene.activity.freeing("overshoot") as release:
+        kept = sessions.try_cache_finished_req(req)
+    assert release.freed == ([(None, None)] if kept else []), "one free of everything has no tail"
     assert toy.sink.of("cache") == []
     assert toy.sink.of("row_free", "row") == ([(1,)] if kept else [])
 
