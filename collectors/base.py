@@ -30,6 +30,11 @@ def level_from_env(env: Mapping[str, str] = os.environ) -> int:
     return DEFAULT_LEVEL
 
 
+RANKS_VARIABLE = "SPECKV_DEBUG_RANKS"
+"""`all`: every rank of a tensor-parallel group records, not only the first."""
+ALL_RANKS = "all"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """What a collector records of this process, as far as it knows by now.

@@ -98,10 +98,15 @@ def _begin(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sgla
     if _current is not None:
         return None
     from speckv_debug.collectors.sglang.attaching import bound_arguments
+    from speckv_debug.collectors.sglang.ranks import is_recorded
+
+    arguments = bound_arguments(original, args, kwargs)
+    if not is_recorded(arguments):
+        return None
     from speckv_debug.collectors.sglang.collector import SglangCollector
 
     _current = SglangCollector(Path(os.environ[OUT_VARIABLE]))
-    _current.announce(bound_arguments(original, args, kwargs))
+    _current.announce(arguments)
     return _current
 
 

@@ -29,13 +29,15 @@ examples:
 """
 
 OUT_VARIABLE = "SPECKV_DEBUG_OUT"
+RANKS_VARIABLE = "SPECKV_DEBUG_RANKS"
 LEVEL_VARIABLE = "SPECKV_DEBUG_LEVEL"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     parser.usage = (
-        "speckv-debug record [-o PATH] [-f] [--level 1|2|3] [--steps N] [--max-size SIZE] -- COMMAND ..."
+        "speckv-debug record [-o PATH] [-f] [--level 1|2|3] [--ranks first|all] [--steps N] [--max-size SIZE]"
+        " -- COMMAND ..."
     )
     add_output_options(parser, default="speckv-YYYYmmdd-HHMMSS.speckv")
     parser.add_argument(
@@ -43,6 +45,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("1", "2", "3"),
         help="how much to record: 1 lengths, verifies and moves, 2 every slot and page too, 3 fingerprints"
         " and device times too [2]",
+    )
+    parser.add_argument(
+        "--ranks",
+        choices=("first", "all"),
+        help="ranks of each tensor-parallel group that record: the first, or all, to compare them [first]",
     )
     parser.add_argument(
         "--steps",
@@ -68,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
     command = _command(args.command)
     out = Path(os.path.realpath(args.output or time.strftime("speckv-%Y%m%d-%H%M%S.speckv")))
-    environment = _environment(out, args.level, args.steps, args.max_size)
+    environment = _environment(out, args.level, args.steps, args.max_size, args.ranks)
     with Claim(out, args.force) as claim:
         create_manifest(out, command)
         with Target(command, environment) as target:
@@ -97,11 +104,15 @@ def _command(words: Sequence[str]) -> list[str]:
     return command
 
 
-def _environment(out: Path, level: str | None, steps: str | None, max_size: str | None) -> dict[str, str]:
-    """What the target's collectors read: where to record, how much, and when to end."""
+def _environment(
+    out: Path, level: str | None, steps: str | None, max_size: str | None, ranks: str | None
+) -> dict[str, str]:
+    """What the target's collectors read: where to record, how much, of which ranks, and when to end."""
     from speckv_debug.recording.limits import SIZE_VARIABLE, STEPS_VARIABLE, parse_size, parse_steps
 
     limits = {} if level is None else {LEVEL_VARIABLE: level}
+    if ranks is not None:
+        limits[RANKS_VARIABLE] = ranks
     if steps is not None:
         limits[STEPS_VARIABLE] = str(parse_steps(steps))
     if max_size is not None:
