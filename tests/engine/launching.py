@@ -14,6 +14,7 @@ import inspect
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -46,7 +47,8 @@ def main() -> None:
     args = arguments()
     signal.signal(signal.SIGQUIT, lambda number, frame: _kill_children(children, then=os.getpid()))
     spawn = multiprocessing.get_context("spawn")
-    children = [spawn.Process(target=schedule, args=(vars(args), rank)) for rank in range(args.ranks)]
+    port = _free_port()
+    children = [spawn.Process(target=schedule, args=(vars(args), rank, port)) for rank in range(args.ranks)]
     for child in children:
         child.start()
     try:
@@ -54,6 +56,12 @@ def main() -> None:
         ENDS[args.end](args.progress, children)
     except KeyboardInterrupt:  # as `Engine.shutdown`, which the interpreter calls at its end
         _kill_children(children)
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
 
 
 def _wait_for_steps(progress: Path, children: list[Any]) -> None:
@@ -135,10 +143,11 @@ def _stamp(progress: Path) -> None:
     progress.with_suffix(".ended").write_text(str(time.monotonic_ns()))
 
 
-def schedule(args: dict[str, Any], rank: int) -> None:
-    """In the child: the engine's own scheduler process, with scripted requests."""
+def schedule(args: dict[str, Any], rank: int, port: int) -> None:
+    """In the child: the engine's own scheduler process, with scripted requests; its ranks meet at a port."""
     import building
 
+    os.environ["SGLANG_CPU_OMP_THREADS_BIND"] = "|".join(["0"] * args["ranks"])
     building.boot(args["sglang"], 1, "intel_amx")
     import sglang.srt.managers.scheduler as module
 
@@ -155,6 +164,7 @@ def schedule(args: dict[str, Any], rank: int) -> None:
         speculative_eagle_topk=2,
         speculative_num_draft_tokens=6,
     )
+    port_args.nccl_port = port
     _, writer = multiprocessing.Pipe()
     given = {"server_args": server_args, "port_args": port_args, "pipe_writer": writer, "tp_rank": rank}
     signature = inspect.signature(module.run_scheduler_process).parameters.values()

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,12 +64,19 @@ class Ended:
         return subprocess.run(command, capture_output=True, text=True, env=environment(), check=True).stdout
 
 
-def end_by(way: str, folder: Path, *, disturb: Callable[[int, Path], None] | None = None) -> Ended:
-    """Run `record -- launching.py` on a terminal of its own until it has ended."""
+def end_by(
+    way: str,
+    folder: Path,
+    *,
+    disturb: Callable[[int, Path], None] | None = None,
+    options: Sequence[str] = (),
+    target: Sequence[str] = (),
+) -> Ended:
+    """Run `record OPTIONS -- launching.py TARGET` on a terminal of its own until it has ended."""
     out, progress = folder / "run.speckv", folder / "progress.txt"
-    command = [sys.executable, "-m", "speckv_debug", "record", "-o", str(out), "--", sys.executable]
+    command = [sys.executable, "-m", "speckv_debug", "record", "-o", str(out), *options, "--", sys.executable]
     command += [str(HERE / "launching.py"), "--sglang", release_folder("0.5.23")]
-    command += ["--end", way, "--progress", str(progress)]
+    command += ["--end", way, "--progress", str(progress), *target]
     master, terminal = os.openpty()
     command = ["sh", "-c", ON_TERMINAL, "sh", os.ttyname(terminal), *command]
     with (folder / "stderr").open("w") as stderr:
