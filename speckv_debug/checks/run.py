@@ -12,6 +12,7 @@ from speckv_debug.checks import RULES
 from speckv_debug.checks.explaining import OnError, finding_of
 from speckv_debug.checks.folding import FINDINGS_A_RULE, counted, folded, with_causes
 from speckv_debug.checks.missing import Loss, absent, dropped_rows, losses, lost
+from speckv_debug.checks.progress import OnProgress, Progress
 from speckv_debug.checks.rule import Indices, Judgement, Rule, Scope
 from speckv_debug.checks.selection import Replay, select
 from speckv_debug.checks.windowed import WindowVerdict, judge_windows
@@ -40,6 +41,7 @@ def check(
     replay: Replay = "on",
     device: str = "cpu",
     on_error: OnError = lambda rule, error: None,
+    on_progress: OnProgress = lambda share: None,
 ) -> CheckResult:
     """Judge a recording by the laws, then by what the kernels make of its inputs.
 
@@ -52,6 +54,7 @@ def check(
         replay: Whether rules that run the kernels are among them, or are all.
         device: Where the kernels run, `cpu` or `cuda`.
         on_error: Told of a rule that raised; its instances are unknown.
+        on_progress: Told from time to time which share of the work is done.
 
     Raises:
         UsageError: A rule id that does not exist or that `replay` leaves out, or a device that can't be used.
@@ -59,12 +62,14 @@ def check(
     rules, outcome = select(only, ignore, replay), Outcome()
     if any(rule.replays for rule in rules):
         require_device(device)
-    seen = [_seen(view, rules, on_error) for view in views(recording, device)]
+    looked_at = views(recording, device)
+    progress = Progress(on_progress, len(looked_at), len(rules))
+    seen = [_seen(view, rules, on_error, progress) for view in looked_at]
     found: list[list[Finding]] = [[] for _ in seen]
     for part in (False, True):
         chosen = tuple(rule for rule in rules if rule.replays is part)
         for process, findings in zip(seen, found, strict=True):
-            findings += _judge_process(process, chosen, outcome, on_error)
+            findings += _judge_process(process, chosen, outcome, on_error, progress)
     for process, findings in zip(seen, found, strict=True):
         outcome.findings += with_causes(_in_order(findings), Namespaces(process.view.info).share_ids)
     return CheckResult(
@@ -84,21 +89,25 @@ class Seen:
     judged: Mapping[str, WindowVerdict]
 
 
-def _seen(view: ProcessView, rules: tuple[Rule, ...], on_error: OnError) -> Seen:
-    judged = judge_windows(view, rules, on_error)
+def _seen(view: ProcessView, rules: tuple[Rule, ...], on_error: OnError, progress: Progress) -> Seen:
+    judged = judge_windows(view, rules, on_error, progress)
     missing = losses(view)
+    progress.read(0.0 if judged else 1.0)
     return Seen(view, missing, {} if missing else judged)
 
 
 def _judge_process(
-    process: Seen, rules: tuple[Rule, ...], outcome: Outcome, on_error: OnError
+    process: Seen, rules: tuple[Rule, ...], outcome: Outcome, on_error: OnError, progress: Progress
 ) -> Iterator[Finding]:
-    for rule in rules:
+    for number, rule in enumerate(rules, start=1):
         outcome.checked[rule.id] += 0
         if (judged := process.judged.get(rule.id)) is not None:
             yield from _taken_over(rule, process.view, judged, outcome)
         else:
             yield from _judge(rule, process.view, process.missing, outcome, on_error)
+        progress.rule_done()
+        if process.judged:
+            process.view.let_go(rule.scope, {later.scope for later in rules[number:]})
 
 
 def _taken_over(rule: Rule, view: ProcessView, judged: WindowVerdict, outcome: Outcome) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from speckv_debug.checks.explaining import OnError, finding_of
 from speckv_debug.checks.folding import FINDINGS_A_RULE, NAMED_MORE, Fold, counted, fold_key
+from speckv_debug.checks.progress import Progress
 from speckv_debug.checks.rule import Rule, Scope
 from speckv_debug.model.finding import Finding
 from speckv_debug.replay.places import Place
@@ -60,13 +61,16 @@ class _Places:
         return self._places[index]
 
 
-def judge_windows(view: ProcessView, rules: Sequence[Rule], on_error: OnError) -> dict[str, WindowVerdict]:
+def judge_windows(
+    view: ProcessView, rules: Sequence[Rule], on_error: OnError, progress: Progress
+) -> dict[str, WindowVerdict]:
     """What rules said of a process window by window; nothing of rules that have to see it whole, or of short ones."""
     local = [rule for rule in rules if rule.scope in SCOPES and not rule.replays]
     found = {rule.id: WindowVerdict() for rule in local}
     judged = False
-    for window in windows(view):
+    for window in windows(view) if local else ():
         judged = True
+        progress.read(window.share)
         for rule in local:
             _judge_window(rule, window, found[rule.id], on_error)
     return {id: verdict for id, verdict in found.items() if judged and not verdict.whole}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from speckv_debug.cli.opening import open_recording
 from speckv_debug.cli.output import typed
+from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.cli.replaying import add_replay_options
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.finding import CheckResult
@@ -44,14 +45,16 @@ def run(args: argparse.Namespace) -> int:
     select(args.rule, args.ignore, args.replay)
     recording = open_recording(args.recording)
     on_error = _show_traceback if args.verbose else _say_nothing
-    result = check(
-        recording,
-        only=args.rule,
-        ignore=args.ignore,
-        replay=args.replay,
-        device=args.device,
-        on_error=on_error,
-    )
+    with ProgressBar("checking") as bar:
+        result = check(
+            recording,
+            only=args.rule,
+            ignore=args.ignore,
+            replay=args.replay,
+            device=args.device,
+            on_error=on_error,
+            on_progress=bar,
+        )
     if args.format == "json":
         from speckv_debug.viewers.terminal import json
 

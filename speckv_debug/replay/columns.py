@@ -121,6 +121,8 @@ def _floats(column: Any) -> tuple[npt.NDArray[np.float64], Mask]:
 
 
 def _texts(column: Any) -> Texts:
+    if isinstance(column, pa.ChunkedArray) and pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
     array = _array(column)
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()

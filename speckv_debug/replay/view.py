@@ -6,6 +6,7 @@ Each scope is a cached property of `ProcessView`; a rule names it in `@rule(scop
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +39,8 @@ from speckv_debug.replay.stream import Stretches
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
 
+OVER_LIVES = {"successions", "commits", "late_commits", "bounds", "reserves", "replayed_reserves"}
+"""Scopes that look at the lives of request rows."""
 __all__ = ["ProcessView", "Recording", "views"]
 
 
@@ -74,6 +77,13 @@ class ProcessView:
         if table not in self._columns:
             self._columns[table] = Columns(self.process.table(table))
         return self._columns[table]
+
+    def let_go(self, scope: str, needed: AbstractSet[str]) -> None:
+        """Free what a scope holds, unless it is among those still needed; it is made again if it is asked for."""
+        if scope not in needed:
+            vars(self).pop(scope, None)
+        if not needed & OVER_LIVES:
+            vars(self).pop("lengths", None)
 
     def keep(self, table: str, columns: Columns) -> None:
         """Look at these columns of a table from now on."""

@@ -31,7 +31,10 @@ WINDOWED_FROM = 500_000
 WINDOW = 1 << 17
 """Events of one window, at least."""
 OF_STEPS = ("accept", "move", "compact", "forward")
-UNUSED = ("t_ns",)
+UNUSED = (
+    "t_ns", "lane", "begin_ns", "end_ns", "site", "form", "next_token", "layout", "sampling", "topk",
+)  # fmt: skip
+"""Columns that no scope of the whole looks at unless something is broken; they are read then."""
 Tables = Mapping[str, pa.Table]
 FOLLOWED: Mapping[str, tuple[str, ...]] = {
     "alloc": ("slots",),
@@ -68,11 +71,18 @@ class KeptColumns(Columns):
 
 
 class WindowView(ProcessView):
-    """One window of a process; `first_alloc` is the `seq` of the process's first allocation."""
+    """One window of a process.
 
-    def __init__(self, whole: ProcessView, tables: Mapping[str, pa.Table], first_alloc: int) -> None:
+    Args:
+        whole: The process.
+        tables: The window's rows of each table.
+        first_alloc: `seq` of the process's first allocation.
+        share: Of all windows, how much this one is.
+    """
+
+    def __init__(self, whole: ProcessView, tables: Tables, first_alloc: int, share: float) -> None:
         super().__init__(whole.process)
-        self._tables, self._first_alloc = tables, first_alloc
+        self._tables, self._first_alloc, self.share = tables, first_alloc, share
 
     def columns(self, table: str) -> Columns:
         """The columns of the window's rows of a table."""
@@ -81,7 +91,7 @@ class WindowView(ProcessView):
             self._columns[table] = Columns(empty_table(SCHEMAS[table]) if rows is None else rows)
         return self._columns[table]
 
-    def let_go(self) -> None:
+    def close(self) -> None:
         """Free the window's memory now; its scopes refer to it and to one another."""
         vars(self).clear()
 
@@ -105,13 +115,15 @@ def windows(view: ProcessView) -> Iterator[WindowView]:
     kept: dict[str, list[pa.Table]] = {}
     first_alloc = int(process.seqs["alloc"][0]) if len(process.seqs.get("alloc", ())) else 0
     for tables in _ahead(process.windows(ends)):
-        for name, table in tables.items():
+        coded = {name: _coded(table) for name, table in tables.items()}
+        for name, table in coded.items():
             kept.setdefault(name, []).append(table.select(_kept(name)))
-        window = WindowView(view, tables, first_alloc)
+        window = WindowView(view, coded, first_alloc, 1 / len(ends))
         yield window
-        window.let_go()
+        window.close()
     for name, parts in kept.items():
         view.keep(name, KeptColumns(process, name, pa.concat_tables(parts)))
+    pa.default_memory_pool().release_unused()
 
 
 def _ahead(stretches: Iterator[Tables]) -> Iterator[Tables]:
@@ -155,6 +167,14 @@ def _chosen(first: Int64s, last: Int64s, end: int) -> list[int]:
         if seq - (ends[-1] if ends else int(first[0])) >= WINDOW:
             ends.append(seq)
     return [*(seq for seq in ends if seq < end), end]
+
+
+def _coded(table: pa.Table) -> pa.Table:
+    """Texts as codes: a few bytes a row, and found once."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            table = table.set_column(at, field.name, table.column(at).dictionary_encode())
+    return table
 
 
 def _kept(name: str) -> list[str]:

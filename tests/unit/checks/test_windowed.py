@@ -57,6 +57,15 @@ def test_windows_change_nothing(source: Path, events: int, tmp_path: Path) -> No
     assert found == judged(tmp_path / "x.speckv")
 
 
+def test_progress_goes_up_to_one(tmp_path: Path) -> None:
+    import_jsonl(REAL[0], tmp_path / "x.speckv")
+    for events in (500, 1 << 40):
+        told: list[float] = []
+        with windows_of(events):
+            check(Recording.open(tmp_path / "x.speckv"), replay="off", on_progress=told.append)
+        assert told == sorted(told) and told[-1] == 1.0 and len(told) > 20
+
+
 def test_damage_that_shows_only_when_a_part_is_read_counts(tmp_path: Path) -> None:
     import_jsonl(REAL[0], tmp_path / "x.speckv")
     part = next(tmp_path.glob("x.speckv/*/accept/*.parquet"))
