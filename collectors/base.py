@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,6 +100,8 @@ def handshake(
         capabilities: What is recorded.
         tier: How much of this release is promised, if the collector knows releases apart.
     """
+    import socket  # not for a process that only loads the plugin
+
     return {
         "engine": engine,
         "engine_version": version,

@@ -133,7 +133,32 @@ BROKEN_HOOKS = Scenario(
 )
 ATTACHED = Scenario("attached", overlap=True, recorded=False)
 
+EAGLE = Scenario("eagle", algorithm="EAGLE")
+REVERTED = (
+    Scenario("reverted-25015", algorithm="EAGLE", environment=(("SGLANG_DEBUG_REVERT_PR", "25015"),)),
+    Scenario("reverted-26329", algorithm="EAGLE", environment=(("SGLANG_DEBUG_REVERT_PR", "26329"),)),
+    Scenario(
+        "reverted-26972",
+        page=16,
+        attention="triton",
+        noise=0.02,
+        environment=(("SGLANG_DEBUG_REVERT_PR", "26972"), ("PYTHONOPTIMIZE", "1")),  # it would assert
+        more=("--pool", "4096", "--requests", "1", "--new-tokens", "200"),
+    ),
+)
+"""Faults that SGLang 0.5.23 can bring back: those of the six that need no GPU."""
 SCENARIOS = {
     each.name: each
-    for each in (*CLEAN, *RELEASES, *LIVES, *MORE_LIVES, *FAULTY, PLAIN, BROKEN_HOOKS, ATTACHED)
+    for each in (
+        *CLEAN,
+        EAGLE,
+        *REVERTED,
+        *RELEASES,
+        *LIVES,
+        *MORE_LIVES,
+        *FAULTY,
+        PLAIN,
+        BROKEN_HOOKS,
+        ATTACHED,
+    )
 }

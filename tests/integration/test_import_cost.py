@@ -57,3 +57,12 @@ def test_the_plugin_is_inert_without_our_variable() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={})
     assert not {"torch", "sglang", "pyarrow", "numpy"} & set(eval(done.stdout))
+
+
+def test_the_inert_plugin_leaves_nothing_behind_that_a_step_would_pay_for() -> None:
+    program = (
+        "import sys, threading; from speckv_debug.collectors.sglang import plugin; before = list(sys.meta_path);"
+        "plugin.register(); print(sys.meta_path == before, threading.active_count(), plugin._waiting)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={})
+    assert done.stdout.split() == ["True", "1", "False"]
