@@ -35,7 +35,7 @@ class CudaDevice:
         values = [torch.zeros(1, dtype=torch.int32, device=self._device)] * 33
         memory = self.pinned(16 * len(values))
         for count in (16, 32, 33):
-            self.launch(values[:count], [16 * place for place in range(count)], memory)
+            self.launch(values[:count], [16 * place for place in range(count)], [4] * count, memory)
         torch.cuda.synchronize(self._device)
 
     def stream(self) -> int:
@@ -50,10 +50,12 @@ class CudaDevice:
         """Whether the current stream is being captured."""
         return bool(self._capturing())
 
-    def launch(self, tensors: Sequence[Any], starts: Sequence[int], memory: Any) -> None:
+    def launch(
+        self, tensors: Sequence[Any], starts: Sequence[int], sizes: Sequence[int], memory: Any
+    ) -> None:
         """One launch that writes straight into the pinned memory."""
         if self._pack is not None:
-            self._pack(tensors, memory)
+            self._pack(tensors, sizes, memory)
             return
         for tensor, start in zip(tensors, starts, strict=True):
             flat = tensor.reshape(-1).view(torch.uint8)

@@ -81,20 +81,17 @@ class Patches:
 
     Args:
         failed: Called with a hook's name and the exception after which it was switched off.
-        live: Whether hooks run at all; asked at every call.
 
     Attributes:
         resolved: Each hook's name and what it resolved to, None if nothing did.
         broken: Names of the hooks that were switched off after a failure.
     """
 
-    def __init__(
-        self, failed: Callable[[str, BaseException], None], live: Callable[[], bool] = lambda: True
-    ) -> None:
+    def __init__(self, failed: Callable[[str, BaseException], None]) -> None:
         self.resolved: dict[str, str | None] = {}
         self.broken: set[str] = set()
         self.enabled = True
-        self._failed, self._live = failed, live
+        self._failed = failed
         self._installed: list[_Patch] = []
 
     def install(self, target: Target, hook: Hook) -> bool:
@@ -158,40 +155,32 @@ class Patches:
     ) -> Callable[..., Any]:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if not self.enabled or name in self.broken or not self._live():
+            if not self.enabled or name in self.broken:
                 return function(*args, **kwargs)
-            steps = self._before(name, hook, Call(places, args, kwargs))
+            try:  # in line: it runs many times a step
+                steps: Steps | None = hook(Call(places, args, kwargs))
+                next(steps)  # type: ignore[arg-type]
+            except StopIteration:
+                steps = None
+            except Exception as error:  # noqa: BLE001 (nothing of ours may reach the engine)
+                steps = None
+                self._switch_off(name, error)
             try:
                 result = function(*args, **kwargs)
             except BaseException as error:
                 self._abandon(name, steps, error)
                 raise
-            self._after(name, steps, result)
+            if steps is not None:
+                try:
+                    steps.send(result)
+                except StopIteration:
+                    pass
+                except Exception as error:  # noqa: BLE001
+                    self._switch_off(name, error)
             return result
 
         _wrappers.add(wrapper)
         return wrapper
-
-    def _before(self, name: str, hook: Hook, call: Call) -> Steps | None:
-        try:
-            steps = hook(call)
-            next(steps)
-            return steps
-        except StopIteration:
-            return None
-        except Exception as error:  # noqa: BLE001 (nothing of ours may reach the engine)
-            self._switch_off(name, error)
-            return None
-
-    def _after(self, name: str, steps: Steps | None, result: Any) -> None:
-        if steps is None:
-            return
-        try:
-            steps.send(result)
-        except StopIteration:
-            pass
-        except Exception as error:  # noqa: BLE001
-            self._switch_off(name, error)
 
     def _abandon(self, name: str, steps: Steps | None, raised: BaseException) -> None:
         """The engine's function raised: let the hook see it and leave its contexts."""

@@ -41,8 +41,10 @@ class Device(Protocol):
     def is_capturing(self) -> bool:
         """Whether the current stream is being captured into a graph."""
 
-    def launch(self, tensors: Sequence[Any], starts: Sequence[int], memory: Any) -> None:
-        """Queue one copy of contiguous tensors of whole 32-bit words to byte offsets of pinned memory."""
+    def launch(
+        self, tensors: Sequence[Any], starts: Sequence[int], sizes: Sequence[int], memory: Any
+    ) -> None:
+        """Queue one copy of contiguous tensors of whole 32-bit words, so many bytes each, to offsets of pinned memory."""
 
     def pinned(self, size: int) -> Any:
         """Page-locked host memory, a flat tensor of bytes."""
@@ -137,22 +139,24 @@ class Parcel:
 
 
 class Staged:
-    """A tensor's values as they were when `stage` was called, flattened."""
+    """A tensor's values as they were when `stage` was called, flattened.
 
-    __slots__ = ("_count", "_dtype", "_parcel", "_start", "_values")
+    Attributes:
+        count: How many values.
+        parcel: What they are on their way with, from byte `start` on; None before that and when they are here.
+    """
+
+    __slots__ = ("_dtype", "_values", "count", "parcel", "start")
 
     def __init__(self, values: npt.NDArray[Any] | None = None, count: int = 0, dtype: Any = None) -> None:
-        self._values, self._count, self._dtype = values, count, dtype
-        self._parcel: Parcel | None = None
-        self._start = 0
-
-    def sent(self, parcel: Parcel, start: int) -> None:
-        """The values are on their way, from that byte of a parcel on."""
-        self._parcel, self._start = parcel, start
+        self._values, self._dtype = values, dtype
+        self.count = count if values is None else len(values)
+        self.parcel: Parcel | None = None
+        self.start = 0
 
     def ready(self) -> bool:
         """Whether `resolve` gives the values now."""
-        return self._values is not None or (self._parcel is not None and self._parcel.arrived())
+        return self._values is not None or (self.parcel is not None and self.parcel.arrived())
 
     def resolve(self) -> npt.NDArray[Any]:
         """The values as a flat array.
@@ -161,11 +165,11 @@ class Staged:
             Lost: They are not here.
         """
         if self._values is None:
-            if self._parcel is None:
+            if self.parcel is None:
                 raise Lost("the values never left the device")
-            stop = self._start + self._count * self._dtype.itemsize
-            self._values = self._parcel.take()[self._start : stop].view(self._dtype)
-            self._parcel = None
+            stop = self.start + self.count * self._dtype.itemsize
+            self._values = self.parcel.take()[self.start : stop].view(self._dtype)
+            self.parcel = None
         return self._values
 
     def part(self, start: int, stop: int) -> Derived:
@@ -193,6 +197,10 @@ class Derived:
 class Outbox:
     """What the engine's thread has staged and not yet sent.
 
+    Attributes:
+        known: What was staged of settled tensors, by the tensor's `id`.
+        waiting: What leaves with the next `send`, with its tensor and the stream that made it.
+
     Args:
         device: Where the tensors are.
         most_bytes: Pinned memory that may be in use at a time.
@@ -200,8 +208,8 @@ class Outbox:
 
     def __init__(self, device: Device, most_bytes: int = MOST_BYTES) -> None:
         self.device, self.ring = device, Ring(device, most_bytes)
-        self._waiting: list[tuple[Staged, Any, int]] = []
-        self._known: dict[int, Staged] = {}
+        self.waiting: list[tuple[Staged, Any, int]] = []
+        self.known: dict[int, Staged] = {}
         self._under_way: deque[Parcel] = deque()
 
     def add(self, tensor: Any, dtype: np.dtype[Any], *, settled: bool) -> Staged:
@@ -212,13 +220,12 @@ class Outbox:
             dtype: The NumPy dtype of its values.
             settled: It is the engine's own and may be staged again.
         """
-        key = id(tensor)
-        if settled and key in self._known:
-            return self._known[key]
+        if settled and (known := self.known.get(id(tensor))) is not None:
+            return known
         staged = Staged(None, tensor.numel(), dtype)
-        self._waiting.append((staged, tensor, self.device.stream()))
+        self.waiting.append((staged, tensor, self.device.stream()))
         if settled:
-            self._known[key] = staged
+            self.known[id(tensor)] = staged
         return staged
 
     def send(self, *, joined: bool = False) -> None:
@@ -227,10 +234,10 @@ class Outbox:
         Args:
             joined: The current stream already waits for all others that staged something: one launch takes all.
         """
-        if not self._waiting or self.device.is_capturing():
+        if not self.waiting or self.device.is_capturing():
             return
         self._let_go()
-        waiting, self._waiting, self._known = self._waiting, [], {}
+        waiting, self.waiting, self.known = self.waiting, [], {}
         here = self.device.stream()
         streams = {here} if joined else dict.fromkeys(stream for _, _, stream in waiting)
         for stream in streams:
@@ -244,18 +251,19 @@ class Outbox:
                         self._launch(part, stream)
 
     def _launch(self, part: list[tuple[Staged, Any, int]], stream: int) -> None:
-        tensors, starts, size = [tensor for _, tensor, _ in part], [], 0
-        for tensor in tensors:
-            starts.append(size)
-            size += -(-tensor.nbytes // ALIGNMENT) * ALIGNMENT
-        slot = self.ring.borrow(size)
-        parcel = Parcel(self.device, self.ring, slot, size, tensors)
+        tensors = [tensor for _, tensor, _ in part]
+        sizes, starts, end = [tensor.nbytes for tensor in tensors], [], 0
+        for size in sizes:
+            starts.append(end)
+            end += -(-size // ALIGNMENT) * ALIGNMENT
+        slot = self.ring.borrow(end)
+        parcel = Parcel(self.device, self.ring, slot, end, tensors)
         if slot is not None:
-            self.device.launch(tensors, starts, slot.memory)
+            self.device.launch(tensors, starts, sizes, slot.memory)
             self.device.record(slot.event, stream)
             self._under_way.append(parcel)
         for (staged, _, _), start in zip(part, starts, strict=True):
-            staged.sent(parcel, start)
+            staged.parcel, staged.start = parcel, start
 
     def _let_go(self) -> None:
         """Let go the device tensors of launches that are done, however far behind the other thread is."""

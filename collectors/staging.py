@@ -6,13 +6,24 @@ on the engine's own stream takes all that waits to pinned memory, and the writer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from speckv_debug.collectors.outbox import Derived, Lost, Outbox, Staged
 
-__all__ = ["Derived", "Later", "Lost", "Staged", "fingerprints", "is_capturing", "send", "stage"]
+__all__ = [
+    "Derived",
+    "Later",
+    "Lost",
+    "Staged",
+    "fingerprints",
+    "is_capturing",
+    "send",
+    "stage",
+    "stage_settled",
+]
 
 PREPARED_SLOTS = 64
 _outboxes: dict[Any, Outbox] = {}
@@ -40,6 +51,30 @@ def stage(tensor: Any, *, settled: bool = False) -> Staged:
     return _stage_on(_outbox(tensor.device), tensor, settled)
 
 
+def stage_settled(tensors: Sequence[Any]) -> list[Staged | None]:
+    """`stage(each, settled=True)` for many tensors of one device, None for None, in less host time."""
+    device = next((tensor.device for tensor in tensors if tensor is not None), None)
+    if device is None or device.type == "cpu":
+        return [None if each is None else stage(each, settled=True) for each in tensors]
+    outbox = _outbox(device)
+    found: list[Staged | None] = []
+    known, waiting, stream = outbox.known, outbox.waiting, outbox.device.stream()
+    for tensor in tensors:
+        if tensor is None:
+            found.append(None)
+            continue
+        staged = known.get(id(tensor))
+        if staged is None:
+            dtype, count = _words.get(tensor.dtype), tensor.numel()
+            if dtype is None or not count or not tensor.is_contiguous():
+                staged = stage(tensor, settled=True)
+            else:
+                staged = known[id(tensor)] = Staged(None, count, dtype)
+                waiting.append((staged, tensor, stream))
+        found.append(staged)
+    return found
+
+
 def send(*, joined: bool = False) -> None:
     """Let what was staged leave, each value on the stream that made it; returns at once.
 
@@ -59,9 +94,11 @@ def prepare(device: Any) -> None:
 
 
 def _stage_on(outbox: Outbox, tensor: Any, settled: bool) -> Staged:
+    if settled and (known := outbox.known.get(id(tensor))) is not None:
+        return known
     dtype = _words.get(tensor.dtype)
-    if dtype is not None and settled and tensor.is_contiguous():
-        return outbox.add(tensor, dtype, settled=True)
+    if settled and dtype is not None and tensor.is_contiguous():
+        return outbox.add(tensor, dtype, settled=True) if tensor.numel() else Staged(np.empty(0, dtype))
     if outbox.device.is_capturing():
         return Staged()
     if dtype is None:

@@ -128,7 +128,7 @@ def _check_words(tensors: list[Tensor]) -> None:
     if tensors := [t.contiguous() for t in tensors]:
         _, size = pack.packed_places(tensors)
         out = torch.zeros(size, dtype=torch.uint8, pin_memory=tensors[0].is_cuda)
-        pack_triton.pack_words(tensors, out)
+        pack_triton.pack_words(tensors, [t.nbytes for t in tensors], out)
         if tensors[0].is_cuda:
             torch.cuda.synchronize()
         assert torch.equal(out, pack.pack([t.cpu() for t in tensors], torch.zeros_like(out)).buffer)

@@ -8,8 +8,7 @@ the verify returns, so moves and compactions in between are held back until the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from speckv_debug.collectors.calls import Call
@@ -31,7 +30,6 @@ class _Round:
     counts: Any = None
     sampled: Sampled | None = None
     held: Held | None = None
-    stack: ExitStack = field(default_factory=ExitStack)
 
 
 class AcceptHooks:
@@ -75,11 +73,13 @@ class AcceptHooks:
             self._finish(finished, result)
 
     def _finish(self, finished: _Round, result: Any) -> None:
-        with finished.stack:
-            if finished.sampled is not None and finished.held is not None:
-                sampled = finished.sampled
+        sampled, held, journal = finished.sampled, finished.held, self._scene.journal
+        if sampled is not None and held is not None:
+            try:
                 columns = verify_rows(sampled, Commit.of(result, sampled))
-                self._scene.journal.lead_rows(finished.held, "accept", len(sampled.requests), **columns)
+                journal.lead_rows(held, "accept", len(sampled.requests), columns)
+            finally:
+                journal.end_hold(held)
         send(joined=self._scene.activity.schedule_batch is not None)
 
     def prepare_verify(self, call: Call) -> Steps:
@@ -107,7 +107,8 @@ class AcceptHooks:
                 running.sampled.lists["target_predict"] = running.target_predict
             running.sampled.correct = running.counts
             running.sampled.algorithm = (self._scene.engine.algorithm or "").lower() or None
-            running.held = running.stack.enter_context(self._scene.journal.hold())
+            running.held = Held()
+            self._scene.journal.begin_hold(running.held)
         if alone:
             self._round = None
             self._finish(running, None)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from speckv_debug.collectors.sglang.requests import NOBODY, Identity
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -42,19 +44,49 @@ class Freeing:
         return reason
 
 
+class _Within(Generic[T]):
+    """Something that holds for a block: on top of a stack, then away again."""
+
+    __slots__ = ("_stack", "_value")
+
+    def __init__(self, stack: list[T], value: T) -> None:
+        self._stack, self._value = stack, value
+
+    def __enter__(self) -> T:
+        self._stack.append(self._value)
+        return self._value
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.pop()
+
+
 @dataclass(slots=True)
 class Activity:
     """Nested contexts of the one scheduler thread."""
 
-    batch: Sequence[Identity] = ()
-    schedule_batch: Any = None
-    mover: str = "other"
+    batches: list[tuple[Any, Sequence[Identity]]] = field(default_factory=lambda: [(None, ())])
+    movers: list[str] = field(default_factory=lambda: ["other"])
     grants: list[Grant] = field(default_factory=list)
     freeings: list[Freeing] = field(default_factory=list)
     requests: list[Identity] = field(default_factory=list)
     retracting: bool = False
     transfers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     rows_covered: bool = False
+
+    @property
+    def batch(self) -> Sequence[Identity]:
+        """The requests of the batch that runs now."""
+        return self.batches[-1][1]
+
+    @property
+    def schedule_batch(self) -> Any:
+        """The batch that runs now, None between batches."""
+        return self.batches[-1][0]
+
+    @property
+    def mover(self) -> str:
+        """Who calls the KV mover now."""
+        return self.movers[-1]
 
     @property
     def request(self) -> Identity:
@@ -75,23 +107,13 @@ class Activity:
         if self.freeings:
             self.freeings[-1].freed.append((start, count))
 
-    @contextmanager
-    def working_on(self, identity: Identity) -> Iterator[None]:
+    def working_on(self, identity: Identity) -> _Within[Identity]:
         """Let locks and frees belong to a request."""
-        self.requests.append(identity)
-        try:
-            yield
-        finally:
-            self.requests.pop()
+        return _Within(self.requests, identity)
 
-    @contextmanager
-    def granting(self, grant: Grant) -> Iterator[Grant]:
+    def granting(self, grant: Grant) -> _Within[Grant]:
         """Let allocations have a reason and be split between requests."""
-        self.grants.append(grant)
-        try:
-            yield grant
-        finally:
-            self.grants.pop()
+        return _Within(self.grants, grant)
 
     def inserted(self) -> None:
         """An insert has been made: the stretch of code around it frees its duplicates next."""
@@ -108,24 +130,13 @@ class Activity:
         finally:
             self.freeings.pop()
 
-    @contextmanager
-    def moving(self, caller: str) -> Iterator[None]:
+    def moving(self, caller: str) -> _Within[str]:
         """Let calls of the mover have a caller."""
-        before, self.mover = self.mover, caller
-        try:
-            yield
-        finally:
-            self.mover = before
+        return _Within(self.movers, caller)
 
-    @contextmanager
-    def running(self, schedule_batch: Any, identities: Sequence[Identity]) -> Iterator[None]:
+    def running(self, schedule_batch: Any, identities: Sequence[Identity]) -> _Within[Any]:
         """Let forwards and verifies belong to the requests of a batch."""
-        before = (self.schedule_batch, self.batch)
-        self.schedule_batch, self.batch = schedule_batch, identities
-        try:
-            yield
-        finally:
-            self.schedule_batch, self.batch = before
+        return _Within(self.batches, (schedule_batch, identities))
 
     @contextmanager
     def covering_rows(self) -> Iterator[None]:

@@ -115,7 +115,7 @@ class SglangCollector:
     def _bind(self, scheduler: Any, sink: Sink) -> None:
         journal = Journal(sink, muted_tables(self._level))
         engine = Engine(scheduler)
-        self._scene = Scene(engine, journal, Activity(), Rows(), self._withdraw, self._level)
+        self._scene = Scene(engine, journal, Activity(), Rows(), self._withdraw, self._level, self._let_go)
         self._from_start = engine.is_untouched()
         journal.overlap, journal.bound = engine.overlaps, True
         prepare(engine.table.req_to_token.device)
@@ -124,6 +124,11 @@ class SglangCollector:
         if why := self._scene.engine.bypass:
             sink.note(f"what is verified, moved and reserved may pass the hooks by: {why}", level="warning")
         loop.pool_stat()
+
+    def _let_go(self) -> None:
+        """The recording has ended by itself: from the next step on the engine runs as without it."""
+        if self._patches is not None:
+            self._patches.lift()
 
     def set_level(self, level: int) -> None:
         """Record more or less from here on, or nothing at all (0); between two functions of the scheduler's loop.
@@ -164,6 +169,11 @@ class SglangCollector:
             )
 
     @property
+    def level(self) -> int:
+        """How much is recorded, 1 to 3."""
+        return self._level
+
+    @property
     def has_ended(self) -> bool:
         """Whether `detach` was called."""
         return self._ended
@@ -180,7 +190,7 @@ class SglangCollector:
 
     def _install(self, scene: Scene) -> LoopHooks:
         """Put the hooks of the scene's level in place."""
-        patches = Patches(self._failed, live=lambda: scene.journal.is_live)
+        patches = Patches(self._failed)
         self._patches = self._of_level[scene.level] = patches
         results = ResultSteps()
         loop = LoopHooks(scene, results)

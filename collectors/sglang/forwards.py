@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ class ForwardHooks:
         runner, batch = call["self"], call["forward_batch"]
         pool = self._scene.engine.pool_name(runner.token_to_kv_pool)
         drafts = runner is not self._scene.engine.target_runner or _is_proposal(batch)
-        mode = _mode(batch.forward_mode, drafts)
+        mode = _mode(str(batch.forward_mode.name), drafts)
         if pool is None or self._scene.activity.schedule_batch is None or not self._takes(mode):
             yield
             return
@@ -127,9 +127,9 @@ def _sampled(tokens: Staged, last: Sequence[bool], rows: int) -> list[int | None
     return [*taken, *[None] * (rows - len(taken))]
 
 
-def _mode(forward_mode: Any, drafts: bool) -> str | None:
+@cache
+def _mode(name: str, drafts: bool) -> str | None:
     """The contract's name of a forward mode; None for one that writes no KV of requests."""
-    name = str(forward_mode.name)
     if name in ("DECODE", "TARGET_VERIFY") and drafts:
         return "draft"
     if name == "DECODE":

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from typing import Any, Protocol
 
 Rows = tuple[str, int, dict[str, Any]]
@@ -18,7 +17,7 @@ class Sink(Protocol):
 
     def emit(self, table: str, /, **columns: Any) -> None: ...
 
-    def emit_rows(self, table: str, rows: int, /, **columns: Any) -> None: ...
+    def emit_rows(self, table: str, rows: int, columns: dict[str, Any]) -> None: ...
 
     def note(self, text: str, *, level: str = "info", step: int | None = None) -> None: ...
 
@@ -31,6 +30,8 @@ class Sink(Protocol):
 
 class Held:
     """Events held back while a block runs; they follow, in order, when it ends."""
+
+    __slots__ = ("leading", "rows")
 
     def __init__(self) -> None:
         self.rows: list[Rows] = []
@@ -87,43 +88,45 @@ class Journal:
 
     def emit(self, table: str, **columns: Any) -> None:
         """Record an event now, or when the block that holds events back ends."""
-        self._take(table, 0, columns)
+        if table not in self.muted:
+            self._pass_on(table, 0, self._placed(columns))
 
     def emit_rows(self, table: str, rows: int, **columns: Any) -> None:
         """Record events of one table together: columns are `Each`, `Cut`, or one value for all of them."""
-        if rows:
-            self._take(table, rows, columns)
+        if rows and table not in self.muted:
+            self._pass_on(table, rows, self._placed(columns))
 
     def lead(self, held: Held, table: str, **columns: Any) -> None:
         """Record an event before those that `held` holds back."""
-        self.lead_rows(held, table, 0, **columns)
-
-    def lead_rows(self, held: Held, table: str, rows: int, **columns: Any) -> None:
-        """Record events together before those that `held` holds back."""
         if table not in self.muted:
+            held.leading.append((table, 0, self._placed(columns)))
+
+    def lead_rows(self, held: Held, table: str, rows: int, columns: dict[str, Any]) -> None:
+        """Record events together before those that `held` holds back."""
+        if rows and table not in self.muted:
             held.leading.append((table, rows, self._placed(columns)))
 
-    @contextmanager
-    def hold(self) -> Iterator[Held]:
+    def hold(self) -> Hold:
         """Hold events back until the block ends, however it ends."""
-        held = Held()
-        self._holds.append(held)
-        try:
-            yield held
-        finally:
-            self._holds.remove(held)
-            for table, rows, columns in (*held.leading, *held.rows):
-                self._pass_on(table, rows, columns)
+        return Hold(self)
 
-    def _take(self, table: str, rows: int, columns: dict[str, Any]) -> None:
-        if table not in self.muted:
-            self._pass_on(table, rows, self._placed(columns))
+    def begin_hold(self, held: Held) -> None:
+        """Hold back in `held` what is recorded from now on."""
+        self._holds.append(held)
+
+    def end_hold(self, held: Held) -> None:
+        """Let what was held back follow, in order."""
+        self._holds.remove(held)
+        for table, rows, columns in (*held.leading, *held.rows):
+            self._pass_on(table, rows, columns)
 
     def _placed(self, columns: dict[str, Any]) -> dict[str, Any]:
         """With the step and the lane of the moment, unless the event has its own."""
         phase = self._phases[-1]
-        columns.setdefault("step", self.launched + (phase == PREPARE))
-        columns.setdefault("lane", self.lane)
+        if "step" not in columns:
+            columns["step"] = self.launched + 1 if phase == PREPARE else self.launched
+        if self.overlap:
+            columns["lane"] = "forward" if phase == FORWARD else "schedule"
         return columns
 
     def _pass_on(self, table: str, rows: int, columns: dict[str, Any]) -> None:
@@ -131,9 +134,25 @@ class Journal:
         if self._holds:
             self._holds[-1].rows.append((table, rows, columns))
         elif rows:
-            self.sink.emit_rows(table, rows, **columns)
+            self.sink.emit_rows(table, rows, columns)
         else:
             self.sink.emit(table, **columns)
+
+
+class Hold:
+    """Holds events back for a block."""
+
+    __slots__ = ("_held", "_journal")
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal, self._held = journal, Held()
+
+    def __enter__(self) -> Held:
+        self._journal.begin_hold(self._held)
+        return self._held
+
+    def __exit__(self, *error: object) -> None:
+        self._journal.end_hold(self._held)
 
 
 class During:

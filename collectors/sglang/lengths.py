@@ -13,8 +13,9 @@ from speckv_debug.collectors.sglang.requests import (
     Batch,
     allocated_of_all,
     committed_of_all,
+    ids_of,
     is_settled,
-    request_id,
+    nobody_has,
     rows_of,
 )
 from speckv_debug.collectors.sglang.scene import Scene
@@ -54,25 +55,24 @@ class LengthHooks:
         If it does, that is said of the row in which the result was launched.
         """
         result, reqs = call["result"], call["batch"].reqs
-        before, settled = committed_of_all(reqs), [is_settled(req) for req in reqs]
+        before = committed_of_all(reqs)
         resolved = yield
         now = committed_of_all(reqs)
-        told = [i for i, done in enumerate(settled) if not done or now[i] != before[i]]
-        kept = [now[i] - before[i] for i in told]
-        cuts = _cuts([reqs[i] for i in told], kept, _counts(result, told), _legal(result, resolved, told))
-        whose = self._launched(result, reqs)
+        told = [i for i, old in enumerate(before) if now[i] != old or not is_settled(reqs[i])]
+        kept = [new - old for new, old in zip(now, before, strict=True)]
+        whole = len(told) == len(reqs)
         self._emit(
-            [reqs[i] for i in told],
+            reqs if whole else [reqs[i] for i in told],
             "verify_commit",
             step=self._results.step_of(result),
-            committed=[now[i] for i in told],
-            cut=cuts,
-            whose=whose.pick(told),
+            committed=now if whole else [now[i] for i in told],
+            cut=_cuts(reqs, told, kept, result, resolved),
+            whose=self._launched(result, reqs).pick(told),
         )
 
     def _launched(self, result: Any, reqs: Sequence[Any]) -> Batch:
         """The requests in the rows in which the result was launched, where that is known."""
-        launched, ids = self._results.batch_of(result), [request_id(req) for req in reqs]
+        launched, ids = self._results.batch_of(result), ids_of(reqs)
         if launched is not None and launched.requests == ids:
             return launched
         found = (self._results.launched_as(result, each) for each in ids)
@@ -121,15 +121,13 @@ def _legal(result: Any, resolved: Any, places: Sequence[int]) -> list[Sequence[i
 
 
 def _cuts(
-    reqs: Sequence[Any],
-    kept: Sequence[int],
-    accepted: Sequence[int | None],
-    legal: Sequence[Sequence[int] | None],
+    reqs: Sequence[Any], told: Sequence[int], kept: Sequence[int], result: Any, resolved: Any
 ) -> list[str | None] | None:
-    """`_cut` of each; None if nobody has a grammar."""
-    if all(getattr(req, "grammar", None) is None for req in reqs):
+    """Why fewer tokens than accepted were kept, of those told of; None if nobody has a grammar."""
+    if nobody_has(reqs, "grammar"):
         return None
-    return [_cut(*each) for each in zip(reqs, kept, accepted, legal, strict=True)]
+    cases = zip(told, _counts(result, told), _legal(result, resolved, told), strict=True)
+    return [_cut(reqs[i], kept[i], count, tokens) for i, count, tokens in cases]
 
 
 def _cut(req: Any, kept: int, accepted: int | None, legal: Sequence[int] | None) -> str | None:

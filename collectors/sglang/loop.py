@@ -81,6 +81,10 @@ class LoopHooks:
     def run_batch(self, call: Call) -> Steps:
         """run_batch(batch): everything is prepared, nothing launched: a quiet point."""
         journal, batch = self._scene.journal, call["batch"]
+        if not journal.is_live:
+            self._scene.ended()
+            yield
+            return
         journal.launched += 1
         self.pool_stat()
         identities = self._scene.rows.batch(batch.reqs or ())

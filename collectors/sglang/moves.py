@@ -13,7 +13,7 @@ from speckv_debug.collectors.sglang.describe import components_of
 from speckv_debug.collectors.sglang.engine import targets_from_window
 from speckv_debug.collectors.sglang.families import CHAIN, NGRAM
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.collectors.staging import Staged, fingerprints, stage
+from speckv_debug.collectors.staging import Staged, fingerprints, stage, stage_settled
 
 Pairs = tuple[Staged, Staged]
 LOCATIONS = ("tgt_loc", "src_loc")
@@ -65,13 +65,13 @@ class MoveHooks:
         if name is None or self._passage is not None:
             yield
             return
-        passed, self._passage = _pair(call), _Passage()
+        self._passage = _Passage()
         try:
             yield
         finally:
             passage, self._passage = self._passage, None
         if passage.reached or not _has_core(pool) or not call["tgt_loc"].numel():
-            self._emit(pool, name, passage.reached or [passed])
+            self._emit(pool, name, passage.reached or [_pair(call)])
         else:
             self._scene.journal.emit("note", level="warning", text="a call of the KV mover copied nothing")
 
@@ -85,9 +85,15 @@ class MoveHooks:
         caller = self._scene.activity.mover
         window = caller == "accept" and targets_from_window()
         for tgt, src in pairs:
-            lists = {"src": src, "tgt": tgt, "components": components_of(pool)}
-            source = "window" if window else "table"
-            self._scene.journal.emit("move", pool=name, target_source=source, caller=caller, **lists)
+            self._scene.journal.emit(
+                "move",
+                pool=name,
+                target_source="window" if window else "table",
+                src=src,
+                tgt=tgt,
+                components=components_of(pool),
+                caller=caller,
+            )
 
     def compact(self, call: Call) -> Steps:
         """_compact_accept_to_front(x, …): values of predict, one fingerprint a row of hidden states (level 3)."""
@@ -103,7 +109,9 @@ class MoveHooks:
 
 def _pair(call: Call) -> Pairs:
     """Both lists were made for this call, and nobody writes to them again."""
-    return stage(call["tgt_loc"], settled=True), stage(call["src_loc"], settled=True)
+    tgt, src = stage_settled((call["tgt_loc"], call["src_loc"]))
+    assert tgt is not None and src is not None
+    return tgt, src
 
 
 def _has_core(pool: Any) -> bool:

@@ -55,6 +55,11 @@ def attach(out: Path) -> SglangCollector:
     return _current
 
 
+def current() -> SglangCollector | None:
+    """The collector of this process, None before a scheduler is being built."""
+    return _current
+
+
 def _is_scheduler_process() -> bool:
     """Whether `run_scheduler_process` is running below us; the main module then loads the scheduler anyway."""
     frame: Any = sys._getframe(1)

@@ -81,40 +81,57 @@ def _kept(req: Any, name: str) -> Any:
 
 
 def _kept_of_all(reqs: Sequence[Any], name: str) -> list[Any]:
-    """`_kept` of each; where this release keeps it is looked up once."""
+    """`_kept` of each; where this release keeps it is looked up once, and no function is called for each."""
     if not reqs:
         return []
     record = getattr(reqs[0], "kv", None)
-    get: Callable[[Any], Any] = _getter(record is not None and hasattr(record, name), name)
+    key = (record is not None and hasattr(record, name), name)
+    get = _getters.get(key) or _getters.setdefault(key, attrgetter(f"kv.{name}" if key[0] else name))
     try:
-        return [get(req) for req in reqs]
+        return list(map(get, reqs))
     except AttributeError:
         return [_kept(req, name) for req in reqs]
 
 
-def _getter(in_record: bool, name: str) -> Callable[[Any], Any]:
-    key = (in_record, name)
-    if key not in _getters:
-        _getters[key] = attrgetter(f"kv.{name}" if in_record else name)
-    return _getters[key]
-
-
 _getters: dict[tuple[bool, str], Callable[[Any], Any]] = {}
+_get_id = attrgetter("rid")
 
 
 def rows_of(reqs: Sequence[Any]) -> list[int | None]:
     """`row_of` of each."""
-    return [None if row is None else int(row) for row in _kept_of_all(reqs, "req_pool_idx")]
+    rows = _kept_of_all(reqs, "req_pool_idx")
+    if list(map(type, rows)).count(int) == len(rows):
+        return rows
+    return [None if row is None else int(row) for row in rows]
 
 
 def committed_of_all(reqs: Sequence[Any]) -> list[int]:
     """`committed_of` of each."""
-    return [int(length or 0) for length in _kept_of_all(reqs, "kv_committed_len")]
+    lengths = _kept_of_all(reqs, "kv_committed_len")
+    return lengths if list(map(type, lengths)).count(int) == len(lengths) else [int(n or 0) for n in lengths]
 
 
 def allocated_of_all(reqs: Sequence[Any]) -> list[int]:
     """`allocated_of` of each."""
-    return [int(length or 0) for length in _kept_of_all(reqs, "kv_allocated_len")]
+    lengths = _kept_of_all(reqs, "kv_allocated_len")
+    return lengths if list(map(type, lengths)).count(int) == len(lengths) else [int(n or 0) for n in lengths]
+
+
+def ids_of(reqs: Sequence[Any]) -> list[str | None]:
+    """`request_id` of each."""
+    try:
+        ids = list(map(_get_id, reqs))
+    except AttributeError:
+        return [request_id(req) for req in reqs]
+    return ids if list(map(type, ids)).count(str) == len(ids) else [request_id(req) for req in reqs]
+
+
+def nobody_has(reqs: Sequence[Any], name: str) -> bool:
+    """Whether an attribute is None, or not there, for all of them."""
+    try:
+        return not any(value is not None for value in map(attrgetter(name), reqs))
+    except AttributeError:
+        return all(getattr(req, name, None) is None for req in reqs)
 
 
 def row_of(req: Any) -> int | None:
@@ -174,11 +191,11 @@ class Rows:
 
     def batch(self, reqs: Sequence[Any]) -> Batch:
         """The requests in their rows; the same object as last time if they are the same."""
-        rows = rows_of(reqs)
-        epochs = [None if row is None else self._epochs.get(row) for row in rows]
-        found = Batch([request_id(req) for req in reqs], rows, epochs)
-        if found != self._last:
-            self._last = found
+        ids, rows, last = ids_of(reqs), rows_of(reqs), self._last
+        of_row: Callable[[Any], int | None] = self._epochs.get  # no row, no epoch
+        epochs = list(map(of_row, rows))
+        if rows != last.rows or ids != last.requests or epochs != last.epochs:
+            self._last = Batch(ids, rows, epochs)
         return self._last
 
     def identity(self, req: Any) -> Identity:

@@ -19,6 +19,7 @@ class Scene:
     """The engine that is recorded, where events go, and what is known about the moment.
 
     `withdraw(table, why)` stops claiming that a table is recorded whole. `level` is how much is recorded: 1, 2 or 3.
+    `ended()` puts the engine's functions back, as the recording has ended by itself.
     """
 
     engine: Engine
@@ -27,6 +28,7 @@ class Scene:
     rows: Rows
     withdraw: Callable[[str, str], None] = lambda table, why: None
     level: int = 2
+    ended: Callable[[], None] = lambda: None
 
     def table_slots(self, row: int, start: int, stop: int, *, settled: bool = False) -> Staged:
         """`req_to_token[row, start:stop]` as it stands now; `settled` as for `stage`."""

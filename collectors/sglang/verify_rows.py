@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from speckv_debug.collectors.sglang.requests import Batch, Identity
-from speckv_debug.collectors.staging import Derived, Later, Staged, stage
+from speckv_debug.collectors.staging import Derived, Later, Staged, stage, stage_settled
 from speckv_debug.recording.blocks import Cut, Each
 
 Columns = dict[str, Any]
@@ -117,42 +118,49 @@ def verify_rows(sampled: Sampled, commit: Commit) -> Columns:
 
     What the verify runs under is a value for all rows; the rest is on its way from the device.
     """
-    width, index_width = sampled.width, sampled.index_width
-    lists = {name: _staged(sampled.lists.get(name)) for name in LISTS}
-    slots = {"out_cache_loc": _staged(sampled.out_cache_loc), "table_slots": sampled.table_slots}
-    count = len(sampled.requests)
-    return {
-        **sampled.requests.columns(),
-        "batch_index": Each(list(range(count))),
+    width, count = sampled.width, len(sampled.requests)
+    lists = [sampled.lists.get(name) for name in LISTS]
+    single = [sampled.accept_index, sampled.accept_lens, sampled.seq_lens, sampled.correct]
+    staged = stage_settled([*lists, *single, sampled.out_cache_loc, sampled.retrieve_index])
+    *of_rows, index, lens, before, correct, slots, blocks = staged
+    columns = {
+        "batch_index": _numbers(count, 1),
         "algorithm": sampled.algorithm,
         "layout": "chain" if sampled.topk == 1 else "tree",
         "sampling": sampled.sampling,
         "topk": sampled.topk,
         "width": width,
-        "block_start": Each(_block_starts(sampled, count)),
-        "seq_len": _one_each(_staged(sampled.seq_lens), count),
-        **{name: values and Cut(values, width) for name, values in (lists | slots).items()},
-        "accept_index": Cut(stage(sampled.accept_index, settled=True), index_width),
-        "accept_len": _one_each(_staged(sampled.accept_lens), count),
-        "num_correct_drafts": _one_each(_staged(sampled.correct), count),
+        "block_start": _numbers(count, width) if blocks is None else _every(blocks, count, width),
+        "seq_len": _one_each(before, count),
+        "out_cache_loc": slots and Cut(slots, width),
+        "table_slots": sampled.table_slots and Cut(sampled.table_slots, width),
+        "accept_index": index and Cut(index, sampled.index_width),
+        "accept_len": _one_each(lens, count),
+        "num_correct_drafts": _one_each(correct, count),
         "new_seq_len": _one_each(commit.new_seq_lens, count),
         "bonus_token": _one_each(commit.bonus, count),
     }
+    columns |= {name: values and Cut(values, width) for name, values in zip(LISTS, of_rows, strict=True)}
+    return columns | sampled.requests.columns()
 
 
-def _block_starts(sampled: Sampled, count: int) -> Any:
-    """The first flat row of each request, as the engine has it."""
-    width = sampled.width
-    if sampled.retrieve_index is None:
-        return list(range(0, count * width, width))
-    staged = stage(sampled.retrieve_index, settled=True)
-    return Derived(lambda: staged.resolve()[: count * width : width], staged.ready)
+@cache
+def _numbers(count: int, distance: int) -> Each:
+    """0, `distance`, 2 `distance`, …: the same object each time, which the writer converts once."""
+    return Each(list(range(0, count * distance, distance)))
+
+
+def _every(values: Staged, count: int, width: int) -> Each:
+    """The first of each request's `width` values."""
+    return Each(Derived(lambda: values.resolve()[: count * width : width], values.ready))
 
 
 def _one_each(values: Any, count: int) -> Each | None:
     """The first `count` of values that are there later."""
     if values is None:
         return None
+    if getattr(values, "count", None) == count:
+        return Each(values)
     return Each(Derived(lambda: values.resolve()[:count], values.ready))
 
 

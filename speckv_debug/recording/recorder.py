@@ -109,14 +109,15 @@ class Recorder:
             self._active = False
             log.exception("speckv-debug: recording ended")
 
-    def emit_rows(self, table: str, rows: int, /, **columns: Any) -> None:
+    def emit_rows(self, table: str, rows: int, columns: dict[str, Any]) -> None:
         """Record consecutive events of one table in one call; never blocks, never raises.
 
         Args:
             table: Name of the event table.
             rows: How many events; none is no event.
             columns: The schema's columns: `Each` or `Cut` where rows differ, else one value for all. What they
-                hold must be snapshots, or objects with `resolve()` that the writer thread calls, in order.
+                hold must be snapshots, or objects with `resolve()` that the writer thread calls, in order; the
+                mapping itself is the recorder's from now on.
         """
         if not self._active or not rows:
             return

@@ -72,8 +72,8 @@ class Watcher:
         self.failures.append((name, str(error)))
 
 
-def patched(watcher: Watcher, *candidates: str, **options: Any) -> Patches:
-    patches = Patches(watcher.failed, **options)
+def patched(watcher: Watcher, *candidates: str) -> Patches:
+    patches = Patches(watcher.failed)
     patches.install(Target("hook", candidates), watcher.hook)
     return patches
 
@@ -149,11 +149,12 @@ def test_a_report_that_raises_reaches_nobody(engine):
     assert not patches.enabled
 
 
-def test_a_hook_runs_only_while_recording_is_live(engine):
-    watcher, live = Watcher(), []
-    patched(watcher, "toy_engine:add", live=lambda: bool(live))
+def test_a_hook_runs_only_while_it_is_in_place(engine):
+    watcher = Watcher()
+    patches = patched(watcher, "toy_engine:add")
+    patches.lift()
     engine.add(1)
-    live.append(True)
+    patches.replace()
     engine.add(2)
     assert [seen["a"] for seen in watcher.seen if isinstance(seen, dict)] == [2]
 

@@ -44,11 +44,12 @@ class Device:
     def is_capturing(self) -> bool:
         return self.capturing
 
-    def launch(self, tensors: Any, starts: Any, memory: Any) -> None:
+    def launch(self, tensors: Any, starts: Any, sizes: Any, memory: Any) -> None:
         self.launches.append((self.here, len(tensors)))
         for tensor, start in zip(tensors, starts, strict=True):
             flat = tensor.reshape(-1).view(torch.uint8)
             memory[start : start + len(flat)] = flat
+        assert sizes == [tensor.nbytes for tensor in tensors]
 
     def pinned(self, size: int) -> Any:
         return torch.zeros(size, dtype=torch.uint8)
@@ -150,7 +151,7 @@ def test_a_copy_under_capture_is_not_made(
     made = staging._stage_on(outbox, torch.tensor([1]), False)
     with pytest.raises(Lost):
         made.resolve()
-    assert outbox._waiting == []
+    assert outbox.waiting == []
 
 
 def test_a_view_is_copied_before_it_waits(outbox: Outbox, device: Device) -> None:

@@ -62,8 +62,8 @@ def test_columns_that_do_not_fit_their_rows_are_refused(columns: dict[str, Any])
 def test_blocks_and_single_events_share_one_dense_order(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "r.speckv", {})
     recorder.emit("lengths", step=0, row=9)
-    recorder.emit_rows("lengths", 3, step=1, row=Each([1, 2, 3]), cause="spec_prepare")
-    recorder.emit_rows("lengths", 0, step=1)
+    recorder.emit_rows("lengths", 3, {"step": 1, "row": Each([1, 2, 3]), "cause": "spec_prepare"})
+    recorder.emit_rows("lengths", 0, {"step": 1})
     recorder.emit("lengths", step=2, row=9)
     recorder.close()
     (process,) = Recording.open(recorder.folder.parent).processes
@@ -75,8 +75,8 @@ def test_blocks_and_single_events_share_one_dense_order(tmp_path: Path) -> None:
 
 def test_a_block_that_can_not_be_kept_is_one_drop_an_event(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "r.speckv", {})
-    recorder.emit_rows("lengths", 2, row=Each([1, 2, 3]))
-    recorder.emit_rows("lengths", 2, row=Each([1, "x"]))
+    recorder.emit_rows("lengths", 2, {"row": Each([1, 2, 3])})
+    recorder.emit_rows("lengths", 2, {"row": Each([1, "x"])})
     recorder.close()
     (process,) = Recording.open(recorder.folder.parent).processes
     assert process.table("drop").column("seq").to_pylist() == [0, 1, 3]

@@ -33,7 +33,7 @@ class Sink:
         plain = {name: _plain(value) for name, value in columns.items() if value is not None}
         self.rows.append({"event": table, **plain})
 
-    def emit_rows(self, table: str, rows: int, /, **columns: Any) -> None:
+    def emit_rows(self, table: str, rows: int, columns: dict[str, Any]) -> None:
         resolved = {name: _resolved(value) for name, value in columns.items()}
         for row in Block(table, rows, resolved).as_rows():
             del row["seq"]
