@@ -60,11 +60,9 @@ def recorded_tables(
     """The tables and kinds that are recorded whole, `note` and `drop` included."""
     works = {name: to is not None and name not in broken for name, to in resolved.items()}
     needs = _at_level(_needs(engine), level)
-    whole = {
-        t
-        for t, hooks in needs.items()
-        if all(works.get(h, h in OPTIONAL | CHAIN_HOOKS) for h in (*hooks, *SCHEDULING))
-    }
+    loop = tuple(hook for hook in SCHEDULING if levels.hooked(hook, level))
+    absent = OPTIONAL | CHAIN_HOOKS
+    whole = {t for t, hooks in needs.items() if all(works.get(h, h in absent) for h in (*hooks, *loop))}
     kinds = {table for table in whole if table.startswith("forward:")}
     if kinds == {table for table in needs if table.startswith("forward:")} and not engine.runs_draft_graphs:
         whole = (whole - kinds) | {"forward"} if level > levels.BRIEF else whole

@@ -39,7 +39,7 @@ def test_what_each_level_claims():
 
 
 def test_at_level_1_a_hook_that_only_level_2_has_may_be_missing():
-    without = everything() | {"allocate": None, "prepare_verify": None, "match": None}
+    without = everything() | {"allocate": None, "prepare_verify": None, "match": None, "process_result": None}
     assert "accept" in recorded_tables(engine(), without, (), 1)
     assert "accept" not in recorded_tables(engine(), without, (), 2)
 
