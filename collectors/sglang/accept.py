@@ -39,6 +39,8 @@ class AcceptHooks:
         self._scene = scene
         self._round: _Round | None = None
         self._table_slots: Staged | None = None
+        self._algorithm = (scene.engine.algorithm or "").lower() or None
+        self._otherwise = self._default_sampling()
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         algorithm = self._scene.engine.algorithm
@@ -65,7 +67,7 @@ class AcceptHooks:
         if self._round is not None:
             yield
             return
-        self._round, result = _Round(self._default_sampling()), None
+        self._round, result = _Round(self._otherwise), None
         try:
             result = yield
         finally:
@@ -94,7 +96,7 @@ class AcceptHooks:
         """eagle_sample(verify_input, batch, …) → (predict, accept_lens, accept_index)."""
         alone = self._round is None
         if self._round is None:
-            self._round = _Round(self._default_sampling())
+            self._round = _Round(self._otherwise)
         triple = yield
         running, table_slots, self._table_slots = self._round, self._table_slots, None
         batch = call["batch"]
@@ -106,7 +108,7 @@ class AcceptHooks:
             if self._scene.level > 1:
                 running.sampled.lists["target_predict"] = running.target_predict
             running.sampled.correct = running.counts
-            running.sampled.algorithm = (self._scene.engine.algorithm or "").lower() or None
+            running.sampled.algorithm = self._algorithm
             running.held = Held()
             self._scene.journal.begin_hold(running.held)
         if alone:

@@ -39,7 +39,7 @@ class ForwardHooks:
 
     def worker_forward(self, call: Call) -> Steps:
         """TpModelWorker.forward_batch_generation(…): its result has the sampled tokens, unless sampling is delayed."""
-        if self._scene.activity.schedule_batch is None:
+        if self._scene.activity.schedule_batch is None or (self._scene.level == 1 and call.get("is_verify")):
             yield
             return
         self._unsampled = []
@@ -67,10 +67,13 @@ class ForwardHooks:
     def model_forward(self, call: Call) -> Steps:
         """ModelRunner.forward(forward_batch): recorded as it is launched, an idle one with the padding it gets inside."""
         runner, batch = call["self"], call["forward_batch"]
-        pool = self._scene.engine.pool_name(runner.token_to_kv_pool)
         drafts = runner is not self._scene.engine.target_runner or _is_proposal(batch)
-        mode = _mode(str(batch.forward_mode.name), drafts)
-        if pool is None or self._scene.activity.schedule_batch is None or not self._takes(mode):
+        mode = _mode(batch.forward_mode.name, drafts)
+        if not self._takes(mode) or self._scene.activity.schedule_batch is None:
+            yield
+            return
+        pool = self._scene.engine.pool_name(runner.token_to_kv_pool)
+        if pool is None:
             yield
             return
         if idle := mode == "idle":

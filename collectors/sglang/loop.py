@@ -55,6 +55,10 @@ class LoopHooks:
         self._scene = scene
         self._results = results
         self._settled_at: tuple[int, int] | None = None
+        self._total, tree = scene.engine.slots, scene.engine.tree
+        swa = tree.supports_swa()
+        self._evictable = tree.full_evictable_size if swa else tree.evictable_size
+        self._protected = tree.full_protected_size if swa else tree.protected_size
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         yield targets.NEXT_BATCH, self.next_batch
@@ -124,12 +128,13 @@ class LoopHooks:
 
     def pool_stat(self) -> None:
         """The engine's own account, all on the host."""
-        engine, tree = self._scene.engine, self._scene.engine.tree
-        account = {
-            "available": engine.available,
-            "evictable": int(tree.full_evictable_size() if tree.supports_swa() else tree.evictable_size()),
-            "protected": int(tree.full_protected_size() if tree.supports_swa() else tree.protected_size()),
-            "session": held_by_sessions(engine),
-            "total": engine.slots,
-        }
-        self._scene.journal.emit("pool_stat", pool="full", **account)
+        engine = self._scene.engine
+        self._scene.journal.emit(
+            "pool_stat",
+            pool="full",
+            available=engine.available,
+            evictable=int(self._evictable()),
+            protected=int(self._protected()),
+            session=held_by_sessions(engine),
+            total=self._total,
+        )

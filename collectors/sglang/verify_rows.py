@@ -12,8 +12,6 @@ from speckv_debug.collectors.staging import Derived, Later, Staged, stage, stage
 from speckv_debug.recording.blocks import Cut, Each
 
 Columns = dict[str, Any]
-LISTS = ("draft_tokens", "positions", "next_token", "next_sibling", "target_predict", "predict")
-"""Tensors with `width` values a request."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,7 +21,7 @@ class Sampled:
     The tensors are held, not copied: nobody writes to them before the verify returns, and only then are they staged.
 
     Attributes:
-        lists: Column → tensor [bs * width], or None.
+        lists: Column → tensor [bs * width], or None; `target_predict` only where it is recorded.
         accept_index: [bs, index_width].
         table_slots: The rows' entries when out_cache_loc was built, [bs * width], already staged.
         correct: Accepted drafts, [bs].
@@ -60,7 +58,7 @@ class Sampled:
         predict, accept_lens, accept_index = triple
         count, topk = len(batch.seq_lens), int(getattr(verify_input, "tree_topk", -1))
         return cls(
-            requests=Batch.of(whose)[:count],
+            requests=Batch.of(whose).first(count),
             width=int(verify_input.draft_token_num),
             index_width=accept_index.numel() // count,
             topk=topk if topk > 0 else None,
@@ -118,12 +116,28 @@ def verify_rows(sampled: Sampled, commit: Commit) -> Columns:
 
     What the verify runs under is a value for all rows; the rest is on its way from the device.
     """
-    width, count = sampled.width, len(sampled.requests)
-    lists = [sampled.lists.get(name) for name in LISTS]
-    single = [sampled.accept_index, sampled.accept_lens, sampled.seq_lens, sampled.correct]
-    staged = stage_settled([*lists, *single, sampled.out_cache_loc, sampled.retrieve_index])
-    *of_rows, index, lens, before, correct, slots, blocks = staged
-    columns = {
+    width, who, lists = sampled.width, sampled.requests, sampled.lists
+    count = len(who)
+    tokens, at, after, beside, chosen, predict, index, lens, before, correct, slots, blocks = stage_settled(
+        (
+            lists["draft_tokens"],
+            lists["positions"],
+            lists["next_token"],
+            lists["next_sibling"],
+            lists.get("target_predict"),
+            lists["predict"],
+            sampled.accept_index,
+            sampled.accept_lens,
+            sampled.seq_lens,
+            sampled.correct,
+            sampled.out_cache_loc,
+            sampled.retrieve_index,
+        )
+    )
+    return {
+        "request": Each(who.requests),
+        "row": Each(who.rows),
+        "epoch": Each(who.epochs),
         "batch_index": _numbers(count, 1),
         "algorithm": sampled.algorithm,
         "layout": "chain" if sampled.topk == 1 else "tree",
@@ -132,16 +146,20 @@ def verify_rows(sampled: Sampled, commit: Commit) -> Columns:
         "width": width,
         "block_start": _numbers(count, width) if blocks is None else _every(blocks, count, width),
         "seq_len": _one_each(before, count),
-        "out_cache_loc": slots and Cut(slots, width),
-        "table_slots": sampled.table_slots and Cut(sampled.table_slots, width),
+        "draft_tokens": tokens and Cut(tokens, width),
+        "positions": at and Cut(at, width),
+        "next_token": after and Cut(after, width),
+        "next_sibling": beside and Cut(beside, width),
+        "target_predict": chosen and Cut(chosen, width),
+        "predict": predict and Cut(predict, width),
         "accept_index": index and Cut(index, sampled.index_width),
         "accept_len": _one_each(lens, count),
         "num_correct_drafts": _one_each(correct, count),
+        "out_cache_loc": slots and Cut(slots, width),
+        "table_slots": sampled.table_slots and Cut(sampled.table_slots, width),
         "new_seq_len": _one_each(commit.new_seq_lens, count),
         "bonus_token": _one_each(commit.bonus, count),
     }
-    columns |= {name: values and Cut(values, width) for name, values in zip(LISTS, of_rows, strict=True)}
-    return columns | sampled.requests.columns()
 
 
 @cache
