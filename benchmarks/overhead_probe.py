@@ -48,7 +48,7 @@ class Probe:
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self.plan = plan
-        self.order = [m for _ in range(plan["cycles"]) for m in plan["modes"]]
+        self.order = order_of(plan["modes"], plan["cycles"])
         self.at, self.place, self.mode = 0, -1, 0
         self.steps: list[tuple[int, int, int, int]] = []
         self.counts: dict[int, Counter[str]] = {mode: Counter() for mode in plan["modes"]}
@@ -116,6 +116,12 @@ def profile_text(profile: cProfile.Profile) -> str:
     stats.sort_stats("tottime").print_stats(45)
     stats.sort_stats("cumtime").print_stats("speckv_debug|staging|outbox", 60)
     return text.getvalue()
+
+
+def order_of(modes: list[int], cycles: int) -> list[int]:
+    """Each cycle begins with another mode, every second one runs backwards: contexts grow while requests decode."""
+    turned = [modes[cycle % len(modes) :] + modes[: cycle % len(modes)] for cycle in range(cycles)]
+    return [mode for cycle, turn in enumerate(turned) for mode in (turn[::-1] if cycle % 2 else turn)]
 
 
 def count_synchronisations(count: Any) -> None:

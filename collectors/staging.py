@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from speckv_debug.collectors.device_times import DeviceClock
 from speckv_debug.collectors.outbox import Derived, Lost, Outbox, Staged
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Later",
     "Lost",
     "Staged",
+    "clock",
     "fingerprints",
     "is_capturing",
     "send",
@@ -83,6 +85,13 @@ def send(*, joined: bool = False) -> None:
     """
     for outbox in _outboxes.values():
         outbox.send(joined=joined)
+
+
+def clock(device: Any) -> DeviceClock:
+    """A clock of the device's own times; waits once for the device, before an engine's first step."""
+    if device.type == "cpu":
+        return DeviceClock(on_host=True)
+    return DeviceClock(on_host=False, query=_outbox(device).device.query)
 
 
 def prepare(device: Any) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.device_times import Span
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
+from speckv_debug.collectors.sglang.levels import FORENSIC
 from speckv_debug.collectors.sglang.ragged import cut_ragged
 from speckv_debug.collectors.sglang.requests import NOBODY, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.collectors.staging import Derived, Staged, send, stage
+from speckv_debug.collectors.staging import Derived, Staged, clock, send, stage
 from speckv_debug.recording.blocks import Cut, Each
 
 Forwards = tuple[int, dict[str, Any]]
@@ -29,6 +31,8 @@ class ForwardHooks:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._unsampled: list[Forwards] | None = None
+        timed = scene.level >= FORENSIC
+        self._clock = clock(scene.engine.table.req_to_token.device) if timed else None
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         yield targets.WORKER_FORWARD, self.worker_forward
@@ -78,10 +82,18 @@ class ForwardHooks:
             return
         if idle := mode == "idle":
             yield
+        span, times = Span(), self._clock
         if batch.out_cache_loc is not None:
-            self._record(mode, _columns(batch, str(mode), pool, self._scene.activity.batch))
-        if not idle:
+            rows, columns = _columns(batch, str(mode), pool, self._scene.activity.batch)
+            timed = {} if times is None or idle else {"begin_ns": times.now(), "end_ns": span}
+            self._record(mode, (rows, columns | timed))
+        if idle:
+            return
+        try:
             yield
+            span.close(None if times is None else times.now())
+        finally:
+            span.close_if_open()
 
     def _takes(self, mode: str | None) -> bool:
         """At level 1 a verify and its drafts are known from `accept` alone."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -91,3 +93,25 @@ def test_an_idle_forward_is_one_row_of_nobody_with_what_it_pads(toy, slots):
     run(toy, batch("IDLE", 0, ints(), ints(*slots)))
     columns = ("mode", "request", "row", "pool", "slots", "padded", "start")
     assert toy.sink.of("forward", *columns) == [("idle", None, None, "full", slots, True, None)]
+
+
+def test_level_3_takes_device_times_and_an_open_end_where_a_forward_broke_off(toy):
+    toy.scene = replace(toy.scene, level=3)
+    kept = []
+    toy.sink.emit_rows = lambda table, rows, columns: kept.append(columns)
+    before = time.time_ns()
+    run(toy, batch("DECODE", 2, ints(8, 3), ints(6, 7)))
+    begin, end = kept[0]["begin_ns"].resolve(), kept[0]["end_ns"].resolve()
+    assert before <= begin <= end <= time.time_ns()
+    hooks = ForwardHooks(toy.scene)
+    with toy.scene.activity.running(SimpleNamespace(reqs=[]), []):
+        arguments = {
+            "self": toy.engine.target_runner,
+            "forward_batch": batch("TARGET_VERIFY", 1, ints(8), ints(1)),
+        }
+        steps = hooks.model_forward(Call({}, (), arguments))
+        next(steps)
+        assert not kept[1]["end_ns"].ready()
+        with pytest.raises(RuntimeError):
+            steps.throw(RuntimeError())
+    assert kept[1]["end_ns"].ready() and kept[1]["end_ns"].resolve() is None
