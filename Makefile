@@ -25,6 +25,7 @@ setup: $(VENV)/run.stamp
 setup-test: $(VENV)/test.stamp
 setup-releases: setup-test
 	PIP="$(PIP)" bash tests/engine/fetch_sglang.sh $(VENV) $(ALL_RELEASES)
+	[ -d $(VENV)/ray/ray ] || $(PIP) install --target $(VENV)/ray 'ray>=2.50'
 
 demo: setup
 	$(BIN)/speckv-debug demo -f --fault move-direction-swapped -o demo.speckv
