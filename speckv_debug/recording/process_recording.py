@@ -43,6 +43,7 @@ class ProcessRecording:
         self._problems = problems
         self._tables: dict[str, pa.Table] = {}
         self._seqs: dict[str, npt.NDArray[np.int64]] = {}
+        self._gaps: list[tuple[int, int]] | None = None
 
     @cached_property
     def files(self) -> Mapping[str, TableFiles]:
@@ -62,6 +63,7 @@ class ProcessRecording:
         for name in self.files:
             if name not in self._seqs:
                 self._seqs[name] = seq_of(self.columns(name))
+                self._gaps = None
         return self._seqs
 
     @property
@@ -92,7 +94,10 @@ class ProcessRecording:
 
     def gaps(self) -> list[tuple[int, int]]:
         """Missing seq ranges `[a, b)` between recorded events; reads only the seq columns."""
-        return holes(merge(self.seqs).seq)
+        seqs = self.seqs  # reads what is not known yet
+        if self._gaps is None:
+            self._gaps = holes(np.sort(np.concatenate([np.empty(0, np.int64), *seqs.values()])))
+        return list(self._gaps)
 
     @property
     def last_seq(self) -> int | None:

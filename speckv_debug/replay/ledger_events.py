@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns, Texts
@@ -28,12 +29,12 @@ class Order(NamedTuple):
     """Every event in ascending `seq`: int64[events], number of its table in `TABLES`, and row there."""
 
     seq: Int64s
-    table: Int64s
-    row: Int64s
+    table: npt.NDArray[np.int8]
+    row: npt.NDArray[np.int32]
 
     def part(self, first: int, end: int) -> Order:
         """Events `[first, end)`."""
-        return Order(*(column[first:end] for column in self))
+        return Order(self.seq[first:end], self.table[first:end], self.row[first:end])
 
 
 class Ints:
@@ -138,8 +139,8 @@ class LedgerEvents:
         """The order over all tables."""
         seqs = [self.table(name).columns.ints("seq") for name in TABLES]
         seq = np.concatenate(seqs)
-        table = np.repeat(np.arange(len(TABLES)), [len(s) for s in seqs])
-        row = np.concatenate([np.arange(len(s)) for s in seqs])
+        table = np.repeat(np.arange(len(TABLES), dtype=np.int8), [len(s) for s in seqs])
+        row = np.concatenate([np.arange(len(s), dtype=np.int32) for s in seqs])
         order = np.argsort(seq, kind="stable")
         return Order(seq[order], table[order], row[order])
 
