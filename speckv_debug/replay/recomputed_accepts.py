@@ -95,6 +95,11 @@ class RecomputedAccepts:
         column = self.verifies.ragged(name)
         return mask(column.present & self.sized & (column.lengths == self.verifies.width))
 
+    def chosen_at(self, verifies: Int64s, rows: Int64s) -> Int64s:
+        """What the walk takes for the target's choice at rows of verifies, NULL where there is none."""
+        predict, target = (self.verifies.ragged(name) for name in ("predict", "target_predict"))
+        return np.where(self.by_predict[verifies], predict.at(verifies, rows), target.at(verifies, rows))
+
     @property
     def path(self) -> Ragged:
         """See the class."""

@@ -10,7 +10,8 @@ import numpy as np
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
 from speckv_debug.replay.recompute import Kernels
-from speckv_debug.replay.recomputed_accepts import KERNELS, RecomputedAccepts
+from speckv_debug.replay.recomputed_accepts import KERNELS, WALK, RecomputedAccepts
+from speckv_debug.replay.ties import broken_at, next_rows, tied_paths
 from speckv_debug.replay.verifies import VerifyBatch
 
 PARTED = "past the rows that it accepted the engine's predictions are undefined"
@@ -65,29 +66,18 @@ class ReplayedAccepts:
     @cached_property
     def path_differs(self) -> Mask:
         """The recorded rows, their count or the count of correct drafts are not those of the kernel."""
-        verifies, exact = self.verifies, self.recomputed.exact
-        lens = np.where(exact, self.recomputed.lens, verifies.accepted)
+        verifies = self.verifies
+        lens = np.where(self._settled, self.recomputed.lens, verifies.accepted)
         n, correct = verifies.accept_len, verifies.num_correct
         counts = (n != NULL) & (lens != NULL) & (n != lens)
         counts |= (correct != NULL) & (lens != NULL) & (correct != lens - verifies.non_draft)
         rows = any_per_list(self._entry_differs, self.verifies.ragged("accept_index").owners, len(self))
-        return mask((rows | self._cut | counts) & self._judged & ~self.tied)
+        return mask(((rows | self._cut) & ~self._ties | counts) & self._judged)
 
     @cached_property
     def tied(self) -> Mask:
-        """Where the recorded path leaves the kernel's, it goes to a sibling with the same token: either may be taken."""
-        index, tied = self.verifies.ragged("accept_index"), np.zeros(len(self), dtype=np.bool_)
-        parted = np.flatnonzero(self._entry_differs)
-        owners, first = np.unique(index.owners[parted], return_index=True)
-        at = parted[first]
-        due = self.recomputed.path.at(owners, index.within[at])
-        told = index.values[at] - self.verifies.origin[owners]
-        some, parents = np.arange(len(owners)), self.verifies.parents_at(owners)
-        tokens = self.verifies.ragged("draft_tokens").take(owners)
-        same = (parents.at(some, due) == parents.at(some, told)) & (parents.at(some, due) != NULL)
-        same &= tokens.at(some, due) == tokens.at(some, told)
-        tied[owners] = same & (index.values[at] != -1) & self.recomputed.exact[owners]
-        return tied
+        """Greedy verifies that went to a sibling with the same token: either may be taken."""
+        return self._ties & self.recomputed.exact
 
     @cached_property
     def tokens_differ(self) -> Mask:
@@ -138,15 +128,29 @@ class ReplayedAccepts:
             here = due[k] if k < len(due) else None
             there = told[k] if told is not None and k < len(told) else None
             if here != there and (exact or there is not None):
-                return Difference("row", k, here, there)
+                return self._behind_a_tie(index, k) or Difference("row", k, here, there)
         return self._count_differs(index) or self._token_differs(index)
+
+    def _behind_a_tie(self, index: int, first: int) -> Difference | None:
+        """Where a path goes wrong that took a sibling of the same token at `first`; None where it did not."""
+        if self.recomputed.kernel[index] != WALK or not self.verifies.path.present[index]:
+            return None
+        k, told = int(broken_at(self.recomputed, np.array([index]))[0]), self.verifies.path[index]
+        if k <= first:
+            return None
+        due = next_rows(self.recomputed, index, int(told[k - 1]))
+        return Difference("row", k, due[0] if due else None, int(told[k]) if k < len(told) else None)
 
     def rows_due(self, index: int) -> list[int]:
         """Local rows that the kernel accepts, or that the accepted ones must be the front of."""
-        return [int(row) for row in self.recomputed.path[index]]
+        path = self.verifies.path if self._ties[index] else self.recomputed.path
+        return [int(row) for row in path[index]]
 
     def tokens_due(self, index: int) -> list[int]:
         """The output token behind each of those rows; meaningless where the path is not exact."""
+        if self._ties[index]:
+            rows = self.verifies.path[index]
+            return [int(token) for token in self.recomputed.chosen_at(np.full_like(rows, index), rows)]
         start, end = self.recomputed.path.offsets[index : index + 2]
         return [int(token) for token in self.recomputed.tokens[start:end]]
 
@@ -156,6 +160,16 @@ class ReplayedAccepts:
         if not index_rows.present[index] or origin == NULL:
             return None
         return [None if entry == -1 else int(entry) - origin for entry in index_rows[index].tolist()]
+
+    @cached_property
+    def _ties(self) -> Mask:
+        """Verifies whose recorded path is as right as the kernel's."""
+        return tied_paths(self.recomputed)
+
+    @property
+    def _settled(self) -> Mask:
+        """Verifies of which it is known how many rows are accepted."""
+        return mask(self.recomputed.exact & ~self._ties)
 
     @cached_property
     def _judged(self) -> Mask:
@@ -182,7 +196,7 @@ class ReplayedAccepts:
 
     def _count_differs(self, index: int) -> Difference | None:
         verifies = self.verifies
-        due = int(self.recomputed.lens[index] if self.recomputed.exact[index] else verifies.accepted[index])
+        due = int(self.recomputed.lens[index] if self._settled[index] else verifies.accepted[index])
         for what, value, right in (
             ("accept_len", int(verifies.accept_len[index]), due),
             ("num_correct_drafts", int(verifies.num_correct[index]), due - verifies.non_draft),

@@ -35,6 +35,8 @@ SIMULATED: Line = {
 TIE: Line = {"draft_tokens": [11, 21, 21, 23], "accept_index": [0, 2, -1], "accept_len": 2}
 TIE |= {"num_correct_drafts": 1, "target_predict": [21, 23, 5, 31], "predict": [21, 0, 5, 0]}
 TIE |= {"bonus_token": 5, "new_seq_len": 12}
+LONG_TIE: Line = {"draft_tokens": [11, 21, 21, 23], "next_token": [1, -1, 3, -1], "accept_index": [0, 2, 3]}
+LONG_TIE |= {"target_predict": [21, 0, 23, 31], "predict": [21, 0, 23, 31]}
 PADDING: Line = {"request": None, "row": 0, "accept_index": [9, 9, 9], "accept_len": 1, "bonus_token": 7}
 
 
@@ -88,6 +90,15 @@ def first(result: CheckResult) -> Finding:
             "the paths part at k = 1: the engine accepted A 21, replay B 22",
         ),
         (SAMPLED | {"num_correct_drafts": 3}, "the engine reports num_correct_drafts 3, replay 2"),
+        (LONG_TIE | {"num_correct_drafts": 3}, "the engine reports num_correct_drafts 3, replay 2"),
+        (
+            LONG_TIE | SHORT | {"accept_index": [0, 2, -1]},
+            "the paths part at k = 2: the engine accepted nothing, replay C 23",
+        ),
+        (
+            LONG_TIE | SAMPLED | {"predict": [21, 0, 24, 31]},
+            "the paths part at k = 2: the engine accepted C 23, replay nothing",
+        ),
         (SIMULATED | {"accept_index": [0, 1, 3]}, "the engine accepted C 23, replay B 22"),
     ],
 )
@@ -135,6 +146,10 @@ def test_legitimate_patterns(judge: Build, columns: Line) -> None:
         ),
         (SIMULATED, {}, {BONUS}),
         (TIE, {}, set(RULES)),
+        (LONG_TIE, {}, set(RULES)),
+        (LONG_TIE | {"target_predict": None}, {}, set(RULES)),
+        (LONG_TIE | SAMPLED, {}, {ACCEPT}),
+        (LONG_TIE | SAMPLED | {"sampling": "target_only"}, {}, {ACCEPT}),
         (TIE | {"target_predict": None}, {}, set(RULES)),
         (TARGET, {"watermark": True}, set(RULES)),
         ({"num_correct_drafts": 1}, {"num_non_draft": 2}, set(RULES)),
