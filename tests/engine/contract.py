@@ -72,7 +72,7 @@ def function_hooks() -> dict[Target, Expected]:
     found = {}
     for algorithm, part in [*((each, "null") for each in FAMILIES), (None, "prefill"), (None, "decode")]:
         scene = MagicMock()
-        scene.engine.algorithm, scene.engine.bypass = algorithm, None
+        scene.engine.algorithm, scene.engine.bypass, scene.level = algorithm, None, 2
         scene.engine.argument.side_effect = {"disaggregation_mode": part}.get
         results = ResultSteps()
         for group in (LoopHooks(scene, results), LengthHooks(scene, results), *collector._groups(scene)):
