@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from speckv_debug.checks.accept import NO_PATH
 from speckv_debug.checks.evidence import number
 from speckv_debug.checks.length import RESERVE
@@ -17,6 +19,8 @@ GROWN = {"plain": "kernels.reserve.grown_length_unaligned", "rounded": "kernels.
 TAIL = "kernels.reserve.tail_start"
 CLEARED = "kernels.state.clear_unaccepted_rows"
 KEPT = "kernels.state.commit_steps"
+SHOWN = 64
+"""Ring rows that the evidence lists."""
 
 
 @rule(
@@ -130,20 +134,20 @@ def _explain_state(scope: ReplayedStates, i: int) -> Details:
 
 
 def _explain_clear(scope: ReplayedStates, event: int) -> Details:
-    due, found = scope.cleared[event].tolist(), sorted(scope.clear.lists("ring_rows")[event].tolist())
+    emptied, named = scope.cleared(event), np.sort(scope.clear.lists("ring_rows")[event])
+    due, found = emptied.tolist(), named.tolist()
     halves = ["unknown", "unknown"]
     for place, name in enumerate(("first_half", "second_half")):
         values, known = scope.clear.floats(name)
         halves[place] = f"{values[event]:g}" if known[event] else "unknown"
     before, kept = number(scope.before[event]), number(scope.kept[event])
-    wrong = [row for row in found if row not in due]
-    left = [row for row in due if row not in found]
+    wrong, left = np.setdiff1d(named, emptied).tolist(), np.setdiff1d(emptied, named).tolist()
     said = [f"ring row {row} is cleared" for row in wrong] + [f"ring row {row} is not" for row in left]
     if not said:
         said = [f"it leaves {halves[0]} and {halves[1]}"]
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (row, "cleared" if row in due else "kept", "cleared" if row in found else "kept")
-        for row in sorted({*due, *found})
+        (row, "kept" if row in wrong else "cleared", "kept" if row in left else "cleared")
+        for row in np.union1d(emptied, named)[:SHOWN].tolist()
     )
     return Details(
         message=f"the clear is not that of {CLEARED}: {'; '.join(said[:4])}",
@@ -153,8 +157,8 @@ def _explain_clear(scope: ReplayedStates, event: int) -> Details:
             Evidence(
                 title=f"ring rows, length {before}, {kept} rows accepted",
                 columns=("ring row", CLEARED, "engine"),
-                rows=rows[:64],
-                marked=tuple(k for k, row in enumerate(rows[:64]) if row[1] != row[2]),
+                rows=rows,
+                marked=tuple(k for k, row in enumerate(rows) if row[1] != row[2]),
             ),
         ),
     )

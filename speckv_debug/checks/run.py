@@ -146,8 +146,15 @@ def _judge(
         return _judge_scope(rule, view, scope, missing, outcome, on_error)
     except Exception as error:  # noqa: BLE001 - a rule that fails must not take the others with it
         on_error(rule.id, error)
-        outcome.unknown[rule.id, f"the rule raised {type(error).__name__}: {error}"] += instances
+        count = instances or _events(view, rule)
+        outcome.unknown[rule.id, f"the rule raised {type(error).__name__}: {error}"] += count
         return []
+
+
+def _events(view: ProcessView, rule: Rule) -> int:
+    """Events of the first table that a rule needs, one at least: what is counted where its instances can't be."""
+    tables = [need.partition(":")[0] for need in rule.needs[:1]]
+    return max(1, sum(len(view.columns(table)) for table in tables))
 
 
 def _judge_scope(

@@ -23,6 +23,10 @@ CHUNKS = {"cpu": 16_384, "cuda": 262_144}
 """Requests that go through a kernel at once: as many as a core's cache holds, or enough to keep a GPU busy."""
 
 
+USUAL = 64
+"""Values of one request that such a chunk has room for; of requests with more, fewer go through at once."""
+
+
 class Walks(NamedTuple):
     """What a verify accepts, by request.
 
@@ -75,6 +79,16 @@ class Kernels:
     def __init__(self, device: str = "cpu") -> None:
         self.device = device
         self.chunk = CHUNKS[device]
+
+    def at_once(self, values: int) -> int:
+        """How many requests with so many values each go through a kernel at once."""
+        return max(1, min(self.chunk, self.chunk * USUAL // max(1, values)))
+
+    def pieces(self, which: Int64s, values: int) -> Iterator[Int64s]:
+        """Requests with so many values each, as many at once as go through a kernel."""
+        size = self.at_once(values)
+        for start in range(0, len(which), size):
+            yield which[start : start + size]
 
     @cached_property
     def missing(self) -> str | None:
@@ -192,7 +206,7 @@ class Kernels:
         from speckv_debug.kernels.state import clear_unaccepted_rows
 
         found = []
-        for before, n in self._chunks(seq_lens, lens):
+        for before, n in self._chunks(seq_lens, lens):  # the caller bounds requests x ring_size
             state = torch.ones((len(n) * ring_size, 2), device=self.device)
             rows = torch.arange(len(n), device=self.device)
             clear_unaccepted_rows(state, rows, before, n, ring_size=ring_size, num_draft_tokens=width)
@@ -230,8 +244,9 @@ class Kernels:
 
     def _chunks(self, *arrays: Int64s) -> Iterator[tuple[Any, ...]]:
         with _one_thread():
-            for start in range(0, len(arrays[0]), self.chunk):
-                yield tuple(self._tensor(array[start : start + self.chunk]) for array in arrays)
+            size = self.at_once(max(array.size // max(1, len(array)) for array in arrays))
+            for start in range(0, len(arrays[0]), size):
+                yield tuple(self._tensor(array[start : start + size]) for array in arrays)
 
     def _tensor(self, array: Int64s) -> Any:
         """On the device; torch takes no array that can't be written."""

@@ -85,10 +85,10 @@ class RecomputedAccepts:
         """Verifies with tree links for all their rows."""
         return self.whole("next_token") & self.whole("next_sibling")
 
-    @cached_property
+    @property
     def sized(self) -> Mask:
         """Verifies of which it is known how many rows they have."""
-        return mask((self.verifies.width >= 1) & (self.verifies.width <= WIDEST))
+        return self.verifies.sized
 
     def whole(self, name: str) -> Mask:
         """Where a list column has a value for each row of the verify."""
@@ -167,8 +167,7 @@ class RecomputedAccepts:
     def _walks(self) -> Iterator[tuple[Int64s, Walks]]:
         """Verifies, in chunks of one shape, and what they accept."""
         for group in self._groups():
-            for start in range(0, len(group.verifies), self.kernels.chunk):
-                which = group.verifies[start : start + self.kernels.chunk]
+            for which in self.kernels.pieces(group.verifies, group.width):
                 yield which, self._walk(group, which)
 
     def _groups(self) -> Iterator[Group]:

@@ -74,17 +74,23 @@ class ReplayedCompactions:
         """`kernels.compact.compact_accepted` of `before`, the valid prefix alone."""
         n = self.path.lengths[self.verify]
         offsets, values = starts(n), np.full(int(n.sum()), NULL, dtype=np.int64)
-        width = np.where(self.path.present[self.verify], self.verifies.width[self.verify], 0)
-        for w in np.unique(width[width > 0]).tolist():
-            at = np.flatnonzero((width == w) & (self.block != NULL) & (n > 0))
-            blocks = self._blocks(at, w)
-            at, blocks = at[(blocks != NULL).all(axis=1)], blocks[(blocks != NULL).all(axis=1)]
-            if not len(at):
-                continue
-            rows = self.path.padded(self.verify[at], int(n[at].max()), -1)
-            front = self._kernels.compact(blocks, rows)[:, : rows.shape[1]]
-            values[np.repeat(offsets[at], n[at]) + spread(n[at])] = front[rows >= 0]
+        width = self.verifies.width[self.verify]
+        shaped = self.path.present[self.verify] & self.verifies.sized[self.verify] & (n > 0)
+        shaped &= (self.block >= 0) & (self.block + width <= self.recorded.before.lengths[self.event])
+        for w in np.unique(width[shaped]).tolist():
+            for at in self._kernels.pieces(np.flatnonzero(shaped & (width == w)), w):
+                self._compact(at, w, offsets, values)
         return Fronts(np.repeat(np.arange(len(self), dtype=np.int64), n), spread(n), values)
+
+    def _compact(self, at: Int64s, width: int, offsets: Int64s, values: Int64s) -> None:
+        """Fill in `values` of the instances `at`, which have blocks of one width."""
+        blocks = self._blocks(at, width)
+        at, blocks = at[(blocks != NULL).all(axis=1)], blocks[(blocks != NULL).all(axis=1)]
+        if len(at):
+            n = self.path.lengths[self.verify[at]]
+            rows = self.path.padded(self.verify[at], int(n.max()), -1)
+            front = self._kernels.compact(blocks, rows)[:, : rows.shape[1]]
+            values[np.repeat(offsets[at], n) + spread(n)] = front[rows >= 0]
 
     def _blocks(self, at: Int64s, width: int) -> Int64s:
         places = (self.block[at][:, None] + np.arange(width)).reshape(-1)

@@ -46,8 +46,7 @@ class RecomputedSlots:
 
     def __init__(self, verifies: VerifyBatch, writes: Columns, spaces: Namespaces, kernels: Kernels) -> None:
         self.verifies, self._writes, self._spaces, self.kernels = verifies, writes, spaces, kernels
-        widths = np.where(verifies.padding | (verifies.width == NULL), 0, verifies.width)
-        self.widths: Int64s = np.maximum(widths, 0)
+        self.widths: Int64s = np.where(verifies.sized & ~verifies.padding, verifies.width, 0)
         self.owners = np.repeat(np.arange(len(verifies), dtype=np.int64), self.widths)
         self.row = np.arange(len(self.owners), dtype=np.int64) - starts(self.widths)[self.owners]
 

@@ -10,7 +10,7 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_of
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.replayed_paths import ReplayedPaths
 from speckv_debug.replay.writes import numbered
@@ -116,25 +116,21 @@ class ReplayedStates:
         told = (self.before != NULL) & (self.before >= 0) & (self.kept != NULL) & (width >= 0)
         return mask(sized & ((width == NULL) | (told & (width <= ring))))
 
-    @cached_property
-    def cleared(self) -> Ragged:
-        """Ring rows that each clear empties, ascending, by `kernels.state.clear_unaccepted_rows`.
+    def cleared(self, clear: int) -> Int64s:
+        """Ring rows that a clear empties, ascending, by `kernels.state.clear_unaccepted_rows`; none if that is unknown."""
+        if not self.clearable[clear]:
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero(self._emptied(np.array([clear]))[0])
+
+    def _emptied(self, clears: Int64s) -> Mask:
+        """Which ring rows `[len(clears), ring_size]` clears of one ring size and width empty.
 
         A clear without a width empties the whole ring; one of a single row empties nothing (`num_draft_tokens <= 1`).
         """
-        ring, width = self.clear.ints("ring_size"), self.clear.ints("width")
-        rows: list[Int64s] = [np.empty(0, dtype=np.int64)] * len(self.clear)
-        for size, w in np.unique(np.stack([ring, width])[:, self.clearable], axis=1).T.tolist():
-            at = np.flatnonzero(self.clearable & (ring == size) & (width == w))
-            if w == NULL:
-                emptied = np.ones((len(at), size), dtype=np.bool_)
-            else:
-                emptied = self._kernels.cleared_rings(self.before[at], self.kept[at], size, w)
-            counts, where = emptied.sum(axis=1), np.nonzero(emptied)[1]
-            for index, piece in zip(at.tolist(), np.split(where, np.cumsum(counts)[:-1]), strict=True):
-                rows[index] = piece
-        lengths = np.array([len(piece) for piece in rows], dtype=np.int64)
-        return Ragged(np.concatenate((np.empty(0, np.int64), *rows)), starts(lengths), self.clearable)
+        size, width = (int(self.clear.ints(name)[clears[0]]) for name in ("ring_size", "width"))
+        if width == NULL:
+            return np.ones((len(clears), size), dtype=np.bool_)
+        return self._kernels.cleared_rings(self.before[clears], self.kept[clears], size, width)
 
     @property
     def online(self) -> bool:
@@ -144,14 +140,25 @@ class ReplayedStates:
     @cached_property
     def wrong_rows(self) -> Mask:
         """Clears of other ring rows."""
-        due, found = self.cleared, self.clear.lists("ring_rows")
-        keys = np.hstack([np.stack([each.owners, each.values]) for each in (due, found)])
-        number, count = numbered(keys), len(due.values)
-        missing = ~np.isin(number[:count], number[count:])
-        extra = ~np.isin(number[count:], number[:count])
-        wrong = any_per_list(missing, due.owners, len(self.clear))
-        wrong |= any_per_list(extra, found.owners, len(self.clear))
-        return wrong & found.present & self.clearable
+        ring, width, found = (
+            self.clear.ints("ring_size"),
+            self.clear.ints("width"),
+            self.clear.lists("ring_rows"),
+        )
+        wrong, judged = np.zeros(len(self.clear), dtype=np.bool_), found.present & self.clearable
+        for size, w in np.unique(np.stack([ring, width])[:, judged], axis=1).T.tolist():
+            same = np.flatnonzero(judged & (ring == size) & (width == w))
+            for which in self._kernels.pieces(same, size):
+                wrong[which] = self._differ(self._emptied(which), found.take(which))
+        return wrong
+
+    @staticmethod
+    def _differ(emptied: Mask, found: Ragged) -> Mask:
+        """Lists that name other rows than `emptied` `[len(found), ring_size]` has."""
+        inside = (found.values >= 0) & (found.values < emptied.shape[1])
+        named = np.zeros_like(emptied)
+        named[found.owners[inside], found.values[inside]] = True
+        return mask((named != emptied).any(axis=1) | any_per_list(~inside, found.owners, len(found)))
 
     @cached_property
     def wrong_halves(self) -> Mask:

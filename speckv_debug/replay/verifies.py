@@ -12,6 +12,11 @@ from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, joined, mask, spread, starts
 from speckv_debug.replay.trees import WIDEST, parents_of
 
+BARE = 256
+"""Rows of a verify that its width alone may say: a list of that length has to bear out more."""
+ROW_LISTS = ("draft_tokens", "positions", "out_cache_loc", "table_slots", "next_token", "target_predict")
+"""Inputs that have one entry a row."""
+
 
 class VerifyBatch:
     """One instance a row of `accept`: one request in one target verify.
@@ -56,6 +61,16 @@ class VerifyBatch:
             column = self.ragged(name)
             width = np.where((width == NULL) & column.present, column.lengths, width)
         return width
+
+    @cached_property
+    def sized(self) -> Mask:
+        """Verifies of which it is known how many rows they have: a damaged width asks for no memory."""
+        known = (self.width >= 1) & (self.width <= WIDEST)
+        wide = np.flatnonzero(known & (self.width > BARE))
+        if len(wide):
+            longest = np.max([self.ragged(name).lengths[wide] for name in ROW_LISTS], axis=0)
+            known[wide[self.width[wide] > longest]] = False
+        return mask(known)
 
     @cached_property
     def padding(self) -> Mask:
@@ -110,7 +125,7 @@ class VerifyBatch:
         local = index.values - self.origin[index.owners]
         outside = (local < 0) | (local >= self.width[index.owners])
         wrong = any_per_list(outside & (index.within < n[index.owners]), index.owners, len(self))
-        return mask((whole & ~wrong) | (inside & self.lengths_only & (n <= WIDEST)))
+        return mask((whole & ~wrong) | (inside & self.lengths_only & self.sized))
 
     @cached_property
     def path(self) -> Ragged:
@@ -123,14 +138,16 @@ class VerifyBatch:
     @cached_property
     def parents(self) -> Ragged:
         """Parent of each local row: -1 of the root, -2 of a row that no link reaches; absent where unknown."""
-        return parents_of(
-            self.ragged("next_token"), self.ragged("next_sibling"), self.width, self.of("layout", "chain")
-        )
+        return parents_of(self.ragged("next_token"), self.ragged("next_sibling"), self.width, self._chain)
 
     def parents_at(self, verifies: Int64s) -> Ragged:
         """The same for the rows of some verifies alone."""
         child, sibling = (self.ragged(name).take(verifies) for name in ("next_token", "next_sibling"))
-        return parents_of(child, sibling, self.width[verifies], self.of("layout", "chain")[verifies])
+        return parents_of(child, sibling, self.width[verifies], self._chain[verifies])
+
+    @property
+    def _chain(self) -> Mask:
+        return self.of("layout", "chain") & self.sized
 
     def on_path(self, name: str) -> Int64s:
         """Values of a list column at the rows of `path`, parallel to `path.values`, NULL where absent."""

@@ -159,6 +159,10 @@ STATES = [
         (clear([], accept_len=1, width=1), ""),  # one row: nothing is drafted
         (clear(list(range(8)), seq_len=None, accept_len=None, width=None), ""),
         (clear(list(range(7)), seq_len=None, accept_len=None, width=None), "ring row 7 is not"),
+        (clear([5, 5]), ""),
+        (clear([5, 8]), "ring row 8 is cleared"),
+        (clear([5, -1]), "ring row -1 is cleared"),
+        (clear([1], width=None, ring_size=1 << 20), "; ".join(f"ring row {k} is not" for k in (0, 2, 3, 4))),
     ],
 )
 def test_cleared_ring_rows(judge: Build, line: dict[str, Any], wrong: str) -> None:

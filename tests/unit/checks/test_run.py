@@ -21,6 +21,7 @@ from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.schema import TABLES
 from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.view import ProcessView
 
 Build = Callable[..., Any]
 MOVE = {"event": "move", "step": 1, "pool": "full", "caller": "accept"}
@@ -135,6 +136,25 @@ def test_a_rule_that_raises_takes_no_other_with_it(record: Build, verify: Build,
     assert unknown(result, "TOY") == {"the rule raised ValueError: no such thing": 1}
     assert result.checked == {"ACC-COUNT": 1, "TOY": 0}
     assert told == [("TOY", "no such thing")]
+
+
+@pytest.mark.parametrize(("needs", "count"), [(("accept",), 2), ((), 1)])
+def test_instances_are_counted_though_they_can_t_be_made(
+    record: Build,
+    verify: Build,
+    toy: Build,
+    monkeypatch: pytest.MonkeyPatch,
+    needs: tuple[str, ...],
+    count: int,
+) -> None:
+    def too_large(view: ProcessView) -> None:
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(ProcessView, "oversized", property(too_large), raising=False)
+    toy(lambda scope: pytest.fail("never made"), scope="oversized", needs=needs)
+    result = check(record(verify(), verify(step=2)), only=["TOY"])
+    assert unknown(result, "TOY") == {"the rule raised MemoryError: too large": count}
+    assert result.verdict == "unknown"
 
 
 def test_a_finding_survives_its_explanation(record: Build, verify: Build, toy: Build) -> None:

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterable
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -164,8 +165,43 @@ def test_batches_are_done_again_as_request_by_request(seed: int) -> None:
     fronts = view.replayed_compactions.fronts
     assert [fronts.values[fronts.owners == i].tolist() for i in range(len(path))] == batches.fronts
     states = view.replayed_states
-    assert [states.cleared[i].tolist() for i in range(len(path))] == batches.rings
+    assert [states.cleared(i).tolist() for i in range(len(path))] == batches.rings
     assert states.steps.tolist() == batches.steps
+
+
+@pytest.mark.parametrize("damage", [2**31 - 1, 60_000, -3, 0])
+def test_a_damaged_width_costs_one_verify(damage: int) -> None:
+    batches = Batches(5)
+    hit = next(line for line in batches.lines if line["event"] == "accept")
+    whole = view_of(batches.lines)
+    hit["width"] = damage
+    view = view_of(batches.lines)
+    assert view.recomputed_slots.widths.tolist() == [0, *whole.recomputed_slots.widths[1:].tolist()]
+    assert view.replayed_slots.rowless.tolist() == [True, *whole.replayed_slots.rowless[1:].tolist()]
+    due = view.replayed_moves.due
+    pairs = list(zip(due.source.tolist(), due.window.tolist(), strict=True))
+    ends = [pairs[a:b] for a, b in itertools.pairwise(due.path.offsets.tolist())]
+    assert ends[1:] == batches.moves[1:] and len(view.replayed_moves) == len(batches.moves)
+    fronts = view.replayed_compactions.fronts
+    found = [fronts.values[fronts.owners == i].tolist() for i in range(len(batches.fronts))]
+    assert found[1:] == batches.fronts[1:] and (fronts.values[fronts.owners == 0] == NULL).all()
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=10)
+def test_nothing_depends_on_how_many_go_through_a_kernel_at_once(seed: int) -> None:
+    batches = Batches(seed)
+    full, bare = view_of(batches.lines), view_of(batches.lines)
+    bare.kernels.chunk = 1
+    assert recomputed(bare) == recomputed(full)
+    assert full.replayed_states.wrong_rows.tolist() == bare.replayed_states.wrong_rows.tolist()
+
+
+def test_wide_requests_go_through_a_kernel_in_smaller_numbers() -> None:
+    kernels = view_of([]).kernels
+    assert kernels.at_once(1) == kernels.at_once(64) == kernels.chunk
+    assert kernels.at_once(1 << 16) * (1 << 16) == kernels.chunk * 64
+    assert kernels.at_once(1 << 40) == 1
 
 
 @given(st.integers(0, 10**9))
@@ -198,7 +234,7 @@ def recomputed(view: ProcessView) -> dict[str, list[int]]:
         "window": due.window,
         "row": due.row,
         "fronts": view.replayed_compactions.fronts.values,
-        "rings": states.cleared.values,
+        "rings": np.concatenate([states.cleared(i) for i in range(len(states.clear))]),
         "steps": states.steps,
         **{f"grown {form}": grown for form, grown in zip(reserves.forms, reserves.grown, strict=True)},
         **{f"tail {k}": tail for k, tail in enumerate(reserves.tails)},

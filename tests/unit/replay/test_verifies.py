@@ -70,3 +70,20 @@ def test_simulation_is_per_verify_or_by_the_engine(batch: Build) -> None:
 def test_the_targets_choice_falls_back_to_predict(batch: Build) -> None:
     found = batch({"target_predict": [1, 2, 3, 4]}, {})
     assert [found.chosen.tuple(0), found.chosen.tuple(1)] == [(1, 2, 3, 4), (21, 23, 0, 31)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "sized"),
+    [
+        ({}, True),
+        (BARE | {"width": 200}, True),
+        (BARE | {"width": 60_000}, False),  # nothing bears it out: 2000 of these would take gigabytes
+        (BARE | {"width": 300, "draft_tokens": [1] * 300}, True),
+        (BARE | {"width": 2**31 - 1}, False),
+        (BARE | {"width": -5}, False),
+        (BARE | {"width": 0}, False),
+    ],
+)
+def test_a_width_is_borne_out_by_a_list(batch: Build, columns: dict[str, Any], sized: bool) -> None:
+    assert batch(columns).sized.tolist() == [sized]
+    assert batch(columns).parents.present.tolist() == [sized]
