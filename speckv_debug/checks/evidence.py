@@ -27,7 +27,7 @@ def draft_tree(batch: VerifyBatch, index: int, accepted: set[int]) -> Evidence:
     loose = [(row, "? ") for row, parent in enumerate(parents) if parent < 0 and row > 0]
     rows = tuple(
         (
-            f"{lead}{'●' if row in accepted else '○'} {row_name(row, tokens[row] if row < len(tokens) else None)}",
+            f"{lead}{'●' if row in accepted else '○'} {row_name(row, number(tokens[row]) if row < len(tokens) else None)}",
             row,
             "accepted" if row in accepted else "rejected",
         )
@@ -55,11 +55,11 @@ def accept_entries(batch: VerifyBatch, index: int, marked: tuple[int, ...] = ())
     origin, parents = number(batch.origin[index]), batch.parents[index].tolist()
     rows: list[tuple[Cell, ...]] = []
     for k, entry in enumerate(batch.ragged("accept_index")[index].tolist()):
-        local = None if origin is None or entry == -1 else entry - origin
+        local = None if origin is None or entry in (-1, NULL) else entry - origin
         token = value_at(batch, "draft_tokens", index, local)
         name = None if local is None else row_name(local, token)
         parent = parents[local] if local is not None and 0 <= local < len(parents) else None
-        rows.append((k, entry, name, parent, value_at(batch, "predict", index, local)))
+        rows.append((k, number(entry), name, parent, value_at(batch, "predict", index, local)))
     columns = ("k", "accept_index", "row", "parent row", "predict")
     return Evidence(title="accept_index", columns=columns, rows=tuple(rows), marked=marked)
 
@@ -67,7 +67,7 @@ def accept_entries(batch: VerifyBatch, index: int, marked: tuple[int, ...] = ())
 def value_at(batch: VerifyBatch, column: str, index: int, local: int | None) -> int | None:
     """Value of a list column at a local row, None where there is none."""
     values = batch.ragged(column)[index]
-    return int(values[local]) if local is not None and 0 <= local < len(values) else None
+    return number(values[local]) if local is not None and 0 <= local < len(values) else None
 
 
 def strips(batch: VerifyBatch, index: int) -> Evidence:

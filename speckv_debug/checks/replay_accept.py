@@ -36,11 +36,12 @@ def replayed_path(accepts: ReplayedAccepts) -> Judgement:
     rows that pad the batch and inactive rows of a chain engine are not judged.
     """
     verifies, recomputed = accepts.verifies, accepts.recomputed
-    failed = accepts.path_differs | accepts.tokens_differ
+    index, failed = verifies.ragged("accept_index"), accepts.path_differs | accepts.tokens_differ
     reasons = _open(accepts, recomputed.unknown) | {
         TIED: accepts.tied,
         "no accept_index, accept_len or num_correct_drafts": ~accepts.told & ~accepts.idle,
-        "no block_start": verifies.ragged("accept_index").present & (verifies.origin == NULL) & ~accepts.idle,
+        "no block_start": index.present & (verifies.origin == NULL) & ~accepts.idle,
+        "an entry of accept_index is missing": index.present & ~index.filled & ~accepts.idle,
     }
     return verdict(failed, lambda i: _explain_path(accepts, i), reasons)
 
@@ -140,6 +141,7 @@ def replayed_bonus(accepts: ReplayedAccepts) -> Judgement:
         TIED: accepts.tied,
         "no predict on the last accepted row": sampled,
         **_not_sampled(accepts),
+        "the token behind the last accepted row is not known": due == NULL,
     }
     failed = judged & (due != verifies.bonus_token)
     return verdict(failed, lambda i: _explain_bonus(accepts, i), _open(accepts, reasons))

@@ -44,6 +44,13 @@ class Ragged:
         return np.diff(self.offsets)
 
     @property
+    def filled(self) -> Mask:
+        """Lists that are present and have no value missing."""
+        if self.values.min(initial=0) > NULL:
+            return self.present
+        return self.present & ~any_per_list(mask(self.values == NULL), self.owners, len(self))
+
+    @property
     def owners(self) -> Int64s:
         """Which list each value belongs to."""
         return np.repeat(np.arange(len(self), dtype=np.int64), self.lengths)

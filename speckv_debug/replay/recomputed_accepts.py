@@ -93,7 +93,7 @@ class RecomputedAccepts:
     def whole(self, name: str) -> Mask:
         """Where a list column has a value for each row of the verify."""
         column = self.verifies.ragged(name)
-        return mask(column.present & self.sized & (column.lengths == self.verifies.width))
+        return mask(column.filled & self.sized & (column.lengths == self.verifies.width))
 
     def chosen_at(self, verifies: Int64s, rows: Int64s) -> Int64s:
         """What the walk takes for the target's choice at rows of verifies, NULL where there is none."""

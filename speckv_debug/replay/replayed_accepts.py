@@ -59,9 +59,8 @@ class ReplayedAccepts:
     @cached_property
     def told(self) -> Mask:
         """Verifies whose recording says anything of what was accepted."""
-        verifies, rows = self.verifies, self.verifies.ragged("accept_index").present
-        placed = rows & (verifies.origin != NULL)
-        return mask(placed | (verifies.accept_len != NULL) | (verifies.num_correct != NULL))
+        verifies = self.verifies
+        return mask(self._named | (verifies.accept_len != NULL) | (verifies.num_correct != NULL))
 
     @cached_property
     def path_differs(self) -> Mask:
@@ -157,7 +156,7 @@ class ReplayedAccepts:
     def rows_told(self, index: int) -> list[int | None] | None:
         """Local rows that accept_index names, None for an entry of -1; None if it was not recorded."""
         index_rows, origin = self.verifies.ragged("accept_index"), int(self.verifies.origin[index])
-        if not index_rows.present[index] or origin == NULL:
+        if not self._named[index]:
             return None
         return [None if entry == -1 else int(entry) - origin for entry in index_rows[index].tolist()]
 
@@ -170,6 +169,11 @@ class ReplayedAccepts:
     def _settled(self) -> Mask:
         """Verifies of which it is known how many rows are accepted."""
         return mask(self.recomputed.exact & ~self._ties)
+
+    @cached_property
+    def _named(self) -> Mask:
+        """Verifies whose accept_index says of each of its entries which row that is."""
+        return mask(self.verifies.ragged("accept_index").filled & (self.verifies.origin != NULL))
 
     @cached_property
     def _judged(self) -> Mask:
@@ -185,14 +189,14 @@ class ReplayedAccepts:
         wrong = np.where(
             empty, (due != NULL) & exact[owners], index.values - self.verifies.origin[owners] != due
         )
-        return mask(wrong & ((self.verifies.origin != NULL) & self._judged)[owners])
+        return mask(wrong & (self._named & self._judged)[owners])
 
     @property
     def _cut(self) -> Mask:
         """The kernel's path is longer than all of accept_index."""
         index = self.verifies.ragged("accept_index")
         longer = self.recomputed.path.lengths > index.lengths
-        return mask(self.recomputed.exact & longer & index.present & (self.verifies.origin != NULL))
+        return mask(self.recomputed.exact & longer & self._named)
 
     def _count_differs(self, index: int) -> Difference | None:
         verifies = self.verifies

@@ -195,7 +195,8 @@ class ReplayedReserves:
             same = [told.ints(name)[later] == release.ints(name)[index] for name in ("row", "epoch")]
             if len(found := later[np.all(same, axis=0)]):
                 committed = int(told.ints("committed")[found[0]])
-                kept[index] = min(n for n in (committed, int(release.ints("target")[index])) if n != NULL)
+                lengths_kept = (committed, int(release.ints("target")[index]))
+                kept[index] = min((n for n in lengths_kept if n != NULL), default=NULL)
                 at[index] = told.ints("seq")[found[0]]
         return kept, at
 

@@ -9,6 +9,8 @@ import pytest
 
 from speckv_debug.checks.run import check
 from speckv_debug.model.finding import CheckResult, Finding
+from speckv_debug.replay.ragged import NULL
+from tests.ledgers import Run
 
 ACCEPT, BONUS, LENGTH = RULES = ("RPL-ACCEPT", "RPL-BONUS", "RPL-LEN")
 Build = Callable[..., Any]
@@ -215,3 +217,30 @@ def test_the_gpu_says_the_same(record: Build, verify: Build) -> None:
     mixed = [TARGET, {}, CHAIN, LENGTHS_ONLY, SAMPLED, SIMULATED, PADDING, TIE, TARGET | {"bonus_token": 4}]
     recording = record(*(verify(**line | {"step": step}) for step, line in enumerate(mixed * 3)))
     assert check(recording, device="cuda") == check(recording)
+
+
+@pytest.mark.parametrize(
+    ("columns", "open_"),
+    [
+        (TARGET | {"predict": [21, None, 0, 31]}, set()),
+        (TARGET | {"accept_index": [0, None, 3]}, {ACCEPT}),
+        ({"predict": [21, None, 0, 31]}, set(RULES)),
+        (TARGET | {"draft_tokens": [11, 21, None, 23]}, set(RULES)),
+        (TARGET | {"next_sibling": [-1, None, -1, -1]}, set(RULES)),
+        (CHAIN | {"target_predict": [21, None, 9, 0], "predict": None}, set(RULES)),
+        (SAMPLED | {"predict": [21, 23, 0, None]}, {ACCEPT, BONUS}),
+    ],
+)
+def test_a_value_missing_inside_a_list_is_unknown(verify: Build, columns: Line, open_: set[str]) -> None:
+    """Such as a file of another writer may have; a line can't."""
+    run = Run(tables=["accept"])
+    run.lines.append(verify(**columns))
+    result = run.check(*RULES)
+    assert not broken(result) and unknown(result) == open_
+
+
+def test_a_value_missing_inside_a_list_is_not_shown(verify: Build) -> None:
+    run = Run(tables=["accept"])
+    run.lines.append(verify(**TARGET | {"accept_index": [0, None, 3], "num_correct_drafts": 3}))
+    (finding,) = run.check(ACCEPT).findings
+    assert "rows not recorded" in finding.actual and str(NULL) not in repr(finding)

@@ -92,6 +92,14 @@ def test_a_trim_may_keep_less_than_its_target(judge: Build) -> None:
     assert judge("RPL-RESERVE", trim, kept | {"committed": 40}, pools=paged(16)).findings
 
 
+def test_a_trim_of_which_no_length_is_told_is_unknown(judge: Build) -> None:
+    trim = release(kind="session_trim", target=None)
+    kept = {"event": "lengths", "step": 3, "request": "a", "row": 1, "epoch": 1, "cause": "session_trim"}
+    result = judge("RPL-RESERVE", trim, kept, release(), pools=paged(16))
+    assert not result.findings
+    assert result.checked["RPL-RESERVE"] == 1 and [each.instances for each in result.unknown] == [1]
+
+
 def test_an_end_may_keep_less_than_is_committed(judge: Build) -> None:
     result = judge("RPL-RESERVE", release(free_start=16), pools=paged(16))
     assert not result.findings
