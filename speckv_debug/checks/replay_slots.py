@@ -52,11 +52,11 @@ def replayed_slots(scope: ReplayedSlots) -> Judgement:
 
 
 def _explain_slots(scope: ReplayedSlots, i: int) -> Details:
-    mine = scope.recomputed.owners == i
+    mine = slice(*np.searchsorted(scope.recomputed.owners, (i, i + 1)).tolist())
     images, due = scope.recomputed.images, scope.recomputed.slots[i].tolist()
     used, wrong = scope.used[mine].tolist(), np.flatnonzero(scope.wrong[mine]).tolist()
     start = number(scope.verifies.seq_len[i]) or 0
-    columns = (images.written[mine], images.snapshot[mine], scope.recomputed.windows.written[mine])
+    columns = tuple(c[mine] for c in (images.written, images.snapshot, scope.recomputed.windows.written))
     rows: list[tuple[Cell, ...]] = [
         (j, start + j, *(number(c[j]) for c in columns), number(used[j]), "✗" if j in wrong else "")
         for j in range(len(used))
@@ -122,7 +122,7 @@ def replayed_moves(scope: ReplayedMoves) -> Judgement:
 
 def _explain_move(scope: ReplayedMoves, i: int) -> Details:
     rows, due, lacking = _due_rows(scope, i)
-    strays = [(s, t) for v, s, t in zip(*map(np.ndarray.tolist, scope.strays), strict=True) if v == i]
+    strays = scope.strays_of(i)
     missing = [due[k] for k in lacking]
     moving = {k: pair for k, pair in enumerate(due) if pair[0] != pair[1]}
     kept = [pair for k, pair in moving.items() if k not in lacking]
@@ -186,7 +186,7 @@ def replayed_compaction(scope: ReplayedCompactions) -> Judgement:
 
 
 def _explain_compaction(scope: ReplayedCompactions, i: int) -> Details:
-    mine = scope.fronts.owners == i
+    mine = slice(*np.searchsorted(scope.fronts.owners, (i, i + 1)).tolist())
     due, found = scope.fronts.values[mine].tolist(), [number(v) for v in scope.found[mine].tolist()]
     path = scope.path[int(scope.verify[i])].tolist()
     wrong = np.flatnonzero(scope.wrong[mine]).tolist()

@@ -128,6 +128,17 @@ class ReplayedMoves:
             parts.append([column[mine[reading.strays.verify]] for column in reading.strays])
         return Strays(*map(np.concatenate, zip(*parts, strict=True)))
 
+    def strays_of(self, index: int) -> list[tuple[int, int]]:
+        """(source, target) of each stray pair that falls to a verify."""
+        verify, source, target = self._strays_by_verify
+        at = slice(*np.searchsorted(verify, (index, index + 1)).tolist())
+        return list(zip(source[at].tolist(), target[at].tolist(), strict=True))
+
+    @cached_property
+    def _strays_by_verify(self) -> Strays:
+        order = np.argsort(self.strays.verify, kind="stable")
+        return Strays(*(column[order] for column in self.strays))
+
     @cached_property
     def _by_window(self) -> Reading:
         return self._read(self.due.window)

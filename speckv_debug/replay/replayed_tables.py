@@ -130,10 +130,13 @@ def _look_up(entries: _Entries, key: Int64s, seq: Int64s, step: Int64s, at: Int6
     place = search_pairs(entries.key, entries.seq, key, seq) - 1
     left = (place >= 0) & (entries.key[place] == key)
     ahead = np.full(len(key), NULL, dtype=np.int64)
-    while (late := left & (step != NULL) & (entries.step[place] > step)).any():
-        ahead = np.where(late & (ahead == NULL), entries.slot[place], ahead)
-        place = place - late
-        left &= (place >= 0) & (entries.key[place] == key)
+    late = np.flatnonzero(left & (step != NULL))
+    while len(late := late[entries.step[place[late]] > step[late]]):
+        first = late[ahead[late] == NULL]
+        ahead[first] = entries.slot[place[first]]
+        place[late] -= 1
+        left[late] = (place[late] >= 0) & (entries.key[place[late]] == key[late])
+        late = late[left[late]]
     found.slots[at] = np.where(left, entries.slot[place], NULL)
     found.written[at] = np.where(left, entries.seq[place], NULL)
     found.ahead[at] = ahead

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.replay.lives import Lives
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask, spread, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask, spread
 from speckv_debug.replay.shadow_rows import FARTHEST, RowEntries
 from speckv_debug.replay.shadow_units import ShadowUnits
 from speckv_debug.replay.shadow_writes import ShadowWrites
@@ -38,6 +38,12 @@ class Readers:
         found = np.zeros(len(self), dtype=np.bool_)
         found[1:] = self.life[1:] == self.life[:-1]
         return found
+
+    def reached(self, count: Int64s) -> Int64s:
+        """How far the life was read or committed before each reader: one after another commits `count` positions."""
+        end = self.life * (2 * FARTHEST) + np.minimum(self.start + count, 2 * FARTHEST - 1)
+        farthest = np.maximum.accumulate(end) % (2 * FARTHEST)
+        return np.where(self.follows, np.append(farthest[-1:], farthest[:-1])[: len(self)], 0)
 
     @cached_property
     def last(self) -> Int64s:
@@ -92,12 +98,10 @@ class Dues:
     def _met(self, count: Int64s, entries: RowEntries) -> tuple[Int64s, Int64s]:
         """(reader, position) of what is read and was not seen to be committed, as far as the row's entries are known."""
         readers = self.readers
-        end = readers.start + count
-        before = np.where(readers.follows, np.append(end[-1:], end[:-1]), 0)[: len(readers)]
-        base = readers.life * FARTHEST
-        low = np.searchsorted(entries.keys, base + np.minimum(before, readers.start))
+        base, before = readers.life * FARTHEST, np.minimum(readers.reached(count), readers.start)
+        low = np.searchsorted(entries.keys, base + before)
         high = np.searchsorted(entries.keys, base + readers.start)
-        self.unmapped: Mask = mask(readers.start - np.minimum(before, readers.start) > high - low)
+        self.unmapped: Mask = mask(readers.start - before > high - low)
         owners = np.repeat(np.arange(len(readers)), high - low)
         key = entries.keys[np.repeat(low, high - low) + spread(high - low)]
         return owners, key % FARTHEST
@@ -137,6 +141,4 @@ class Dues:
 
 def expanded(counts: Int64s) -> tuple[Int64s, Int64s]:
     """Owner and place of each of `counts[i]` things of i."""
-    return np.repeat(np.arange(len(counts), dtype=np.int64), counts), np.arange(
-        int(counts.sum())
-    ) - np.repeat(starts(counts)[:-1], counts)
+    return np.repeat(np.arange(len(counts), dtype=np.int64), counts), spread(counts)

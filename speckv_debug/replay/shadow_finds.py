@@ -15,7 +15,6 @@ from speckv_debug.replay.shadow_looks import Looks, placeless
 from speckv_debug.replay.shadow_rows import RowEntries
 from speckv_debug.replay.shadow_steps import versions_found
 from speckv_debug.replay.shadow_units import ShadowUnits
-from speckv_debug.replay.writes import reserved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +164,7 @@ class ShadowFinds:
     @cached_property
     def placeless(self) -> Mask:
         """Looks at the pool's dummy, or of a row that was written to it: nothing is held there."""
-        return placeless(self.looks, self.entries, self.dues, reserved(self._info.pool(None)))
+        return placeless(self.looks.due, self.looks.entry, self.dues, self.entries)
 
     def _values(self, elements: Int64s, of_event: Int64s) -> Int64s:
         """A value of the events that wrote `elements`, -1 where there is none."""

@@ -104,9 +104,13 @@ def _first(claims: _Claims) -> Part:
 
 
 def _again(claims: _Claims, units: ShadowUnits) -> Part:
-    """Looks by the next reader after each write or move that touches a slot which is still claimed."""
+    """Looks by the next reader after each write or move that touches a slot which is still claimed.
+
+    Not at the dummy, which every padding row writes to: it holds nothing.
+    """
     readers, slot = claims.dues.readers, units.number(claims.slot)
-    touched = np.flatnonzero((slot >= 0) & (claims.first < claims.last))
+    held = ~placeless(claims.due, claims.entry, claims.dues, claims.entries)
+    touched = np.flatnonzero((slot >= 0) & (claims.first < claims.last) & held)
     slot, first, last = slot[touched], claims.first[touched], claims.last[touched]
     low = units.touches.until(slot, readers.unit[first])
     counts = np.maximum(units.touches.until(slot, readers.unit[last]) - low, 0)
@@ -157,8 +161,8 @@ def all_in_place(dues: Dues) -> Mask:
     return found
 
 
-def placeless(looks: Looks, entries: RowEntries, dues: Dues, least: int) -> Mask:
-    """Looks of which the slot, or the one that the row was written to, is the pool's dummy."""
-    element = dues.element[looks.due]
+def placeless(due: Int64s, entry: Int64s, dues: Dues, entries: RowEntries) -> Mask:
+    """Pairs of a due position and a row entry of which a slot, or the one that the row was written to, is the dummy."""
+    element, least = dues.element[due], dues.writes.least
     own = np.where(element < 0, least, np.append(dues.writes.slots.values, least)[element])
-    return mask((entries.slot[looks.entry] < least) | (own < least))
+    return mask((entries.slot[entry] < least) | (own < least))

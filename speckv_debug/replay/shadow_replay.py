@@ -96,9 +96,17 @@ class ShadowReplay:
 
     def wrong(self, index: int) -> list[Held]:
         """The wrong positions of one instance, ascending."""
-        looks = np.flatnonzero(self.finds.wrong & (self._of_look == index))
-        looks = looks[np.argsort(self.dues.position[self.looks.due[looks]], kind="stable")]
-        return [self.finds.held(int(look)) for look in looks]
+        owners, looks = self._wrong_looks
+        mine = slice(*np.searchsorted(owners, (index, index + 1)).tolist())
+        return [self.finds.held(look) for look in looks[mine].tolist()]
+
+    @cached_property
+    def _wrong_looks(self) -> tuple[Int64s, Int64s]:
+        """Instance and number of each wrong look, by instance, then position."""
+        looks = np.flatnonzero(self.finds.wrong)
+        owners = self._of_look[looks]
+        order = np.lexsort((self.dues.position[self.looks.due[looks]], owners))
+        return owners[order], looks[order]
 
     def _with(self, looks: Mask) -> Mask:
         return any_per_list(looks, self._of_look, len(self))

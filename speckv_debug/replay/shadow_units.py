@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -148,13 +149,21 @@ def applied_calls(writes: ShadowWrites, moves: MoveCalls) -> Mask:
 
 def _repeats(moves: MoveCalls, calls: Int64s) -> list[int]:
     """Calls that do to another component what an earlier call of the step did."""
-    steps, count = np.unique(moves.step[calls], return_counts=True)
-    seen: set[tuple[object, ...]] = set()
-    found = []
-    for call in calls[np.isin(moves.step[calls], steps[count > 1])].tolist():
-        lists = (int(moves.step[call]), moves.src.tuple(call), moves.tgt.tuple(call))
-        components = moves.columns.strings("components", call)
-        if components is not None and lists in seen and (*lists, components) not in seen:
-            found.append(call)
-        seen |= {lists, (*lists, components)}
+    calls = calls[np.argsort(moves.step[calls], kind="stable")]
+    _, first, count = np.unique(moves.step[calls], return_index=True, return_counts=True)
+    found: list[int] = []
+    for at in np.flatnonzero(count > 1).tolist():
+        found += _repeats_of_step(moves, calls[first[at] : first[at] + count[at]].tolist())
     return found
+
+
+def _repeats_of_step(moves: MoveCalls, calls: list[int]) -> Iterator[int]:
+    """The same among the calls of one step; only their lists are held."""
+    done: dict[tuple[object, ...], set[object]] = {}
+    for call in calls:
+        lists = tuple(each[call].tobytes() if each.present[call] else None for each in (moves.src, moves.tgt))
+        earlier = done.setdefault(lists, set())
+        components = moves.columns.strings("components", call)
+        if components is not None and earlier and components not in earlier:
+            yield call
+        earlier.add(components)

@@ -14,7 +14,7 @@ from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined, mask
 from speckv_debug.replay.trees import depths
 from speckv_debug.replay.verifies import VerifyBatch
-from speckv_debug.replay.writes import not_forwarded, numbered
+from speckv_debug.replay.writes import not_forwarded, numbered, reserved
 
 WRITING = ("extend", "decode", "target_verify")
 SOURCES = ("forward", "accept", "alloc", "transfer")
@@ -87,6 +87,11 @@ class ShadowWrites:
         """Exclusive bound of the pool's slot ids, None if its size is unknown."""
         pool = self._info.pool(None)
         return None if pool is None else pool.id_bound
+
+    @property
+    def least(self) -> int:
+        """The least slot id that can be somebody's: those below are the pool's dummy."""
+        return reserved(self._info.pool(None))
 
     @cached_property
     def padded(self) -> Mask:

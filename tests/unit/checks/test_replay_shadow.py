@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from speckv_debug.model.finding import CheckResult
+from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.replay.view import ProcessView
 from tests.ledgers import Line, Run, span
 
 TABLES = ["accept", "forward", "move", "table_write", "alloc", "free", "row_alloc", "row_free", "release"]
@@ -305,3 +307,27 @@ def test_a_slot_that_the_row_names_and_the_forward_does_not_write() -> None:
     assert case.says() == (
         "position 1 (slot 11) holds nothing that was written, not token 101, written at step 1 (event 2) to slot 31"
     )
+
+
+@pytest.mark.parametrize("readers", [20, 200])
+def test_a_life_that_goes_back_and_forth_lists_its_prefix_once(readers: int) -> None:
+    case = Case(slots=400)
+    case.prompt(1, span(100, 150), span(200, 210))
+    for number in range(readers):
+        case.decode(1, 50 if number % 2 else 10, 200 if number % 2 else 110)
+    replay = ProcessView(cast(ProcessRecording, case.stream())).shadow
+    assert len(replay.dues) == 50 + readers
+    assert not case.judged().findings
+
+
+@pytest.mark.parametrize("pads", [1, 100])
+def test_what_pads_write_to_the_dummy_is_not_looked_at(pads: int) -> None:
+    case = Case()
+    case.prompt(1, [0, 0, 12], span(20, 30))
+    for _ in range(pads):
+        case.decode(1, 3, 20)
+        case.add("forward", mode="decode", pool="full", slots=[0], padded=True)
+    replay = ProcessView(cast(ProcessRecording, case.stream())).shadow
+    at_dummy = replay.entries.slot[replay.looks.entry] == 0
+    assert int(at_dummy.sum()) == 2
+    assert not case.judged().findings and "dummy slot" in " ".join(reasons(case.judged()))

@@ -168,6 +168,21 @@ def test_another_move(judge: Build, verify: Build, calls: list[dict[str, Any]], 
     assert (finding.step, finding.request, finding.first_seq) == (1, "a", 1)
 
 
+def test_each_finding_has_its_own_strays(judge: Build, verify: Build) -> None:
+    lines = []
+    for step in range(1, 5):
+        slots = [100 * step + k for k in range(4)]
+        lines.append(verify(step=step, request=f"r{step}", out_cache_loc=slots, table_slots=slots))
+        pairs = [(slots[3], slots[2])] + [(slots[1] + k, slots[3]) for k in range(step - 1)]
+        lines.append(move([s for s, _ in pairs], [t for _, t in pairs], step=step))
+    found = {f.step: f.actual for f in judge("RPL-MOVE", *lines).findings}
+    assert found == {
+        2: "202 <- 203, 203 <- 201",
+        3: "302 <- 303, 303 <- 301, 303 <- 302",
+        4: "402 <- 403, 403 <- 401, 403 <- 402",
+    }
+
+
 def test_targets_by_the_row_or_by_the_window(judge: Build, verify: Build) -> None:
     apart = verify(table_slots=[110, 111, 112, 113])
     for targets in ([110, 111, 112], [100, 101, 102]):

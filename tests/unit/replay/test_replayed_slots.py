@@ -94,6 +94,20 @@ def test_rows_are_rebuilt_share_by_share(seed: int) -> None:
     assert [slots[i].tolist() for i in range(len(slots))] == rows.due
 
 
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(16, 99)), max_size=12), st.integers(1, 6))
+def test_writes_for_later_steps_are_passed_over(writes: list[tuple[int, int]], step: int) -> None:
+    who: Line = {"row": 1, "epoch": 1}
+    lines: list[Line] = [
+        {"event": "table_write", "step": at, "start": 5, "slots": [slot]} | who for at, slot in writes
+    ]
+    lines.append({"event": "accept", "step": step, "seq_len": 5, "width": 1, "out_cache_loc": [1]} | who)
+    windows = view_of(lines).recomputed_slots.windows
+    reading = [slot for at, slot in writes if at <= step]
+    behind = list(itertools.takewhile(lambda write: write[0] > step, reversed(writes)))
+    assert windows.slots.tolist() == [reading[-1] if reading else NULL]
+    assert windows.ahead.tolist() == [behind[0][1] if behind else NULL]
+
+
 class Batches:
     """Verifies of random trees with random paths, and what is due of each, worked out request by request."""
 
