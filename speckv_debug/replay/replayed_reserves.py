@@ -142,10 +142,13 @@ class ReplayedReserves:
     def cut_short(self) -> Mask:
         """Of those, ends that begin at a page: a stop or a stripped part of the text cut what is kept.
 
-        SGLang `effective_kv_committed_len`, `strip_thinking_cache`; the length that they leave is not recorded.
+        SGLang `Req.owned_kv_len` (before 0.5.21 under other names): a stop cuts what a finished request keeps,
+        `strip_thinking_cache` what is kept at any end but a trim; the length that they leave is not recorded.
         """
-        trims = self._both(np.zeros(len(self.reserves), dtype=np.bool_), self._trims)
-        return mask(self.early & ~self.inside_a_page & ~trims)
+        strips = bool(self.info.settings.get("strip_thinking_cache"))
+        whole = self.release.texts("kind").equal("session_trim", *(() if strips else ("retract", "abort")))
+        uncut = self._both(np.zeros(len(self.reserves), dtype=np.bool_), whole)
+        return mask(self.early & ~self.inside_a_page & ~uncut)
 
     @cached_property
     def unsafe(self) -> Mask:

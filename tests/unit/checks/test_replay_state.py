@@ -108,6 +108,15 @@ def test_an_end_may_keep_less_than_is_committed(judge: Build) -> None:
     assert judge("RPL-RESERVE", trim, pools=paged(16)).findings
 
 
+@pytest.mark.parametrize("kind", ["retract", "abort"])
+def test_no_stop_cuts_what_a_request_keeps_that_did_not_finish(judge: Build, kind: str) -> None:
+    line = release(kind=kind, free_start=16)
+    (finding,) = judge("RPL-RESERVE", line, pools=paged(16)).findings
+    assert "16" in finding.actual
+    result = judge("RPL-RESERVE", line, pools=paged(16), settings={"strip_thinking_cache": True})
+    assert not result.findings and [each.instances for each in result.unknown] == [1]
+
+
 def test_a_tail_inside_a_page_is_left_to_the_law(judge: Build) -> None:
     result = judge("RPL-RESERVE", release(free_start=20), pools=paged(16))
     assert not result.findings
