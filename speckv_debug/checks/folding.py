@@ -81,8 +81,8 @@ def with_causes(
     """Tie each finding to the nearest one before it, in the order given, of a rule that it follows.
 
     Findings of one rule about one event (a call for the whole batch) have one cause: the first of them. A finding of
-    replay that nothing before it explains is tied to a law's later finding of the same step: the event that breaks the
-    law may come behind the one that was replayed. A note has no cause and is none.
+    replay that nothing before it explains is tied to a law's later finding of the same step, else to a later one of replay:
+    the event that breaks the law may come behind the one that was replayed. A note has no cause and is none.
 
     Args:
         findings: Of one process, in order.
@@ -95,8 +95,10 @@ def with_causes(
     tied = list(_with_earlier(findings, related))
     of_step: dict[int | None, list[Finding]] = {}
     for finding in tied:
-        if finding.severity is not Severity.NOTE and not _replays(finding):
+        if finding.severity is not Severity.NOTE:
             of_step.setdefault(finding.step, []).append(finding)
+    for findings_of_one in of_step.values():
+        findings_of_one.sort(key=_replays)
     for finding in tied:
         if _replays(finding) and finding.cause is None and None not in (finding.step, finding.request):
             yield _with_later(finding, of_step.get(finding.step, ()), related)
@@ -120,11 +122,11 @@ def _with_earlier(findings: Sequence[Finding], related: Tie) -> Iterator[Finding
         yield finding
 
 
-def _with_later(finding: Finding, laws: Iterable[Finding], related: Tie) -> Finding:
+def _with_later(finding: Finding, of_step: Iterable[Finding], related: Tie) -> Finding:
     """Tied to the first of a step's findings that explains it, or to what that one follows from."""
-    for law in laws:
-        if law.rule in _follows(finding) and related(law, finding):
-            return replace(finding, cause=law.first_seq if law.cause is None else law.cause)
+    for first in of_step:
+        if first.rule in _follows(finding) and related(first, finding):
+            return replace(finding, cause=first.first_seq if first.cause is None else first.cause)
     return finding
 
 

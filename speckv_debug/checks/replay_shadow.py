@@ -14,6 +14,7 @@ from speckv_debug.replay.shadow_replay import ShadowReplay
 KERNEL = "kernels.move.move_slots"
 LAWS = ("LOC-ROW", "LOC-UNIQ", "LOC-RANGE", "LOC-PAD", "LOC-WIDTH", "MOV-PAIR", "MOV-MISSING")
 LENGTHS = ("LEN-SEQ", "LEN-ALLOC", "LEN-COMMIT", "LEN-ORDER")
+REPLAYED = ("RPL-ACCEPT", "RPL-LOC", "RPL-MOVE", "RPL-COMPACT")
 HOLDERS = ("OWN-ALIAS", "OWN-UAF", "OWN-DFREE", "OWN-PAGESAFE")
 SHOWN = 16
 """Positions that the evidence lists; the message counts all."""
@@ -25,7 +26,7 @@ SHOWN = 16
     needs=(),
     scope="shadow",
     look_at="set_kv_buffer at out_cache_loc, then " + MOVER,
-    follows=(*ACCEPTS, *LAWS, *LENGTHS, *HOLDERS),
+    follows=(*ACCEPTS, *LAWS, *LENGTHS, *HOLDERS, *REPLAYED),
 )
 def committed_prefix(replay: ShadowReplay) -> Judgement:
     """Replayed by `kernels.move.move_slots`, each position of a committed prefix holds the row that was written for it.

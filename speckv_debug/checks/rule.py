@@ -130,11 +130,25 @@ FAMILIES = ("ACC", "LOC", "MOV", "LEN", "OWN", "ST", "TRC", REPLAY)
 
 
 def sort_rules() -> None:
-    """Bring `RULES` into the order of the catalogue; a family keeps the order of its module."""
+    """Bring `RULES` into the order of the catalogue; a family keeps the order of its module, but that a rule of
+    replay stands behind those of its family that it follows.
+    """
     place = {family: at for at, family in enumerate(FAMILIES)}
-    ordered = sorted(RULES.items(), key=lambda item: place.get(item[0].partition("-")[0], len(place)))
+    registered = {id: at for at, id in enumerate(RULES)}
+
+    def key(item: tuple[str, Rule]) -> tuple[int, int, bool]:
+        id, rule = item
+        first = [registered[each] for each in rule.follows if rule.replays and _family(each) == _family(id)]
+        last = max([registered[id], *first])
+        return place.get(_family(id), len(place)), last, last != registered[id]
+
+    ordered = sorted(RULES.items(), key=key)
     RULES.clear()
     RULES.update(ordered)
+
+
+def _family(id: str) -> str:
+    return id.partition("-")[0]
 
 
 def rule(

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from speckv_debug.model.causes import roots_of
 from speckv_debug.model.finding import Finding
 from speckv_debug.viewers.terminal.headline import number
 
 
-def roots_of(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings that follow from no other, in their order."""
-    return [finding for finding in findings if finding.cause is None]
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """A finding that follows from no other, and all that follows from it, near or far."""
+
+    finding: Finding
+    consequences: tuple[Finding, ...]
 
 
-def consequences(root: Finding, findings: Sequence[Finding]) -> str:
+def root_causes(findings: Sequence[Finding]) -> list[RootCause]:
+    """Every finding once, root causes in their order."""
+    below: dict[int, list[Finding]] = {}
+    for index, root in enumerate(roots_of(findings)):
+        below.setdefault(root, [])
+        if index != root:
+            below[root].append(findings[index])
+    return [RootCause(findings[root], tuple(below[root])) for root in sorted(below)]
+
+
+def summary(consequences: Sequence[Finding]) -> str:
     """Such as `RPL-SHADOW step 812 · LEN-TOKEN steps 813 to 1204 (391 times, request 7)`; empty if there are none."""
-    reached = {root.first_seq}
     groups: dict[str, list[Finding]] = {}
-    for finding in findings:  # in the order of first_seq: a cause comes before what follows from it
-        if finding.process == root.process and finding.cause in reached:
-            reached.add(finding.first_seq)
-            groups.setdefault(finding.rule, []).append(finding)
+    for finding in consequences:
+        groups.setdefault(finding.rule, []).append(finding)
     return " · ".join(_group(rule, group) for rule, group in groups.items())
 
 

@@ -9,7 +9,7 @@ from typing import TextIO
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity
 from speckv_debug.model.text import printable
 from speckv_debug.recording.reader import Recording
-from speckv_debug.viewers.terminal.causes import consequences, roots_of
+from speckv_debug.viewers.terminal.causes import RootCause, root_causes, summary
 from speckv_debug.viewers.terminal.headline import counts, headline, number
 from speckv_debug.viewers.terminal.paint import Paint
 from speckv_debug.viewers.terminal.table import table_lines
@@ -67,7 +67,7 @@ def _verdict_line(result: CheckResult) -> str:
     if result.verdict == "unknown":
         return "nothing could be judged"
     serious = [finding for finding in result.findings if finding.severity is not Severity.NOTE]
-    roots = roots_of(serious)
+    roots = root_causes(serious)
     rest = len(serious) - len(roots)
     first = min((f.step for f in result.findings if f.step is not None), default=None)
     since = "" if first is None else f", since step {first}"
@@ -77,21 +77,22 @@ def _verdict_line(result: CheckResult) -> str:
 
 def _blocks(result: CheckResult, paint: Paint, verbose: bool) -> Iterator[str]:
     """A few root causes of each rule in full, the others of the rule in a line."""
-    groups: dict[tuple[str, Severity], list[Finding]] = {}
-    for root in roots_of(result.findings):
-        groups.setdefault((root.rule, root.severity), []).append(root)
+    groups: dict[tuple[str, Severity], list[RootCause]] = {}
+    for root in root_causes(result.findings):
+        groups.setdefault((root.finding.rule, root.finding.severity), []).append(root)
     for roots in groups.values():
         shown = roots if verbose else roots[:SHOWN_ROOTS]
         for root in shown:
             yield ""
             yield from _block(root, result, paint)
         if more := roots[len(shown) :]:
-            places = "; ".join(_where(root).removeprefix(" · ") for root in more[:SHOWN_PLACES])
+            places = "; ".join(_where(root.finding).removeprefix(" · ") for root in more[:SHOWN_PLACES])
             rest = f" and {len(more) - SHOWN_PLACES:,} more (--verbose)" if more[SHOWN_PLACES:] else ""
             yield from _field("also", f"{places}{rest}")
 
 
-def _block(root: Finding, result: CheckResult, paint: Paint) -> Iterator[str]:
+def _block(cause: RootCause, result: CheckResult, paint: Paint) -> Iterator[str]:
+    root = cause.finding
     law = result.laws.get(root.rule)
     yield f"{paint.severity(MARKS[root.severity], root.severity)}  {paint.strong(root.rule)}{printable(_where(root))}"
     yield from _field("found", root.message)
@@ -105,7 +106,7 @@ def _block(root: Finding, result: CheckResult, paint: Paint) -> Iterator[str]:
         yield from _field("look at", law.look_at)
     if root.repeats:
         yield from _field("again", f"{number(root.repeats, 'more instance')} of the same")
-    if then := consequences(root, result.findings):
+    if then := summary(cause.consequences):
         yield from _field("then", then)
 
 

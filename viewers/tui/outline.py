@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from speckv_debug.model.causes import parents_of
 from speckv_debug.model.finding import CheckResult, Finding, Severity
 from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.places import Place
@@ -87,7 +88,7 @@ def _ordered(findings: tuple[Finding, ...]) -> Iterator[tuple[Finding, int]]:
     """Walk down from the root causes, notes last; a cause that is not in the list makes a root."""
     following: dict[int, list[int]] = {}
     roots: list[int] = []
-    for i, parent in enumerate(_parents(findings)):
+    for i, parent in enumerate(parents_of(findings)):
         (roots if parent is None else following.setdefault(parent, [])).append(i)
     roots.sort(key=lambda i: findings[i].severity is Severity.NOTE)
     stack = [(root, 0) for root in reversed(roots)]
@@ -95,18 +96,3 @@ def _ordered(findings: tuple[Finding, ...]) -> Iterator[tuple[Finding, int]]:
         i, depth = stack.pop()
         yield findings[i], depth
         stack.extend((child, depth + 1) for child in reversed(following.get(i, ())))
-
-
-def _parents(findings: tuple[Finding, ...]) -> Iterator[int | None]:
-    """The index of each finding's cause; causes are earlier events, or root causes at the same event."""
-    causes: dict[tuple[str, int], int] = {}
-    for i, finding in enumerate(findings):
-        key = (finding.process, finding.first_seq)
-        if key not in causes or (finding.cause is None and findings[causes[key]].cause is not None):
-            causes[key] = i
-    for i, finding in enumerate(findings):
-        parent = None if finding.cause is None else causes.get((finding.process, finding.cause))
-        earlier = parent is not None and (
-            findings[parent].first_seq < finding.first_seq or findings[parent].cause is None
-        )
-        yield parent if earlier and parent != i else None

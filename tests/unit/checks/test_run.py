@@ -234,6 +234,28 @@ def test_the_nearest_cause_counts() -> None:
     assert [each.cause for each in with_causes(chain)] == [None, 1, 5]
 
 
+MOVED, SHADOW = {"request": "a", "step": 6}, {"request": "a", "step": 6, "slots": (68,)}
+
+
+@pytest.mark.parametrize("cause", ["RPL-ACCEPT", "RPL-LOC", "RPL-MOVE", "RPL-COMPACT"])
+@pytest.mark.parametrize(("seq", "then"), [(5, 5), (5, 9), (9, 5)])
+def test_what_the_shadow_cache_shows_follows_from_the_replay_of_the_step(
+    cause: str, seq: int, then: int
+) -> None:
+    findings = [finding(cause, seq, **MOVED), finding("RPL-SHADOW", then, **SHADOW)]
+    findings.sort(key=lambda f: (f.first_seq, list(RULES).index(f.rule)))
+    assert {f.rule: f.cause for f in with_causes(findings)} == {cause: None, "RPL-SHADOW": seq}
+
+
+def test_a_law_that_comes_later_in_the_step_comes_before_replay() -> None:
+    order = [
+        finding("RPL-SHADOW", 5, **SHADOW),
+        finding("RPL-MOVE", 7, **MOVED),
+        finding("MOV-PAIR", 8, **MOVED),
+    ]
+    assert [f.cause for f in with_causes(order)] == [8, 8, None]
+
+
 def test_rules_are_chosen_by_name_in_any_case() -> None:
     assert [r.id for r in select(["mov-pair", "ACC-COUNT"], ["ACC-COUNT"])] == ["MOV-PAIR"]
     with pytest.raises(UsageError) as error:

@@ -58,6 +58,18 @@ def test_root_causes_come_first_and_carry_what_follows(recording: Recording) -> 
     assert "   then     MOV-HAZARD step 812 · LEN-TOKEN step 813 (391 times, request 7)" in lines
 
 
+def test_each_consequence_stands_under_one_root_cause(recording: Recording) -> None:
+    findings = (
+        finding("RPL-SHADOW", 4, step=812, cause=5),
+        finding("MOV-PAIR", 5, step=812),
+        finding("MOV-HAZARD", 5, step=812),
+        finding("RPL-SHADOW", 6, step=813, cause=4),
+    )
+    lines = shown(CheckResult(findings=findings, checked={"MOV-PAIR": 9}), recording).splitlines()
+    assert lines[1] == "2 root causes, 2 consequences, since step 812"
+    assert [line for line in lines if "then" in line] == ["   then     RPL-SHADOW steps 812 to 813 (2 times)"]
+
+
 def test_nothing_judged_is_not_called_clean(recording: Recording) -> None:
     text = shown(CheckResult(unknown=(Unknown(rule="X", why="why so", instances=3),)), recording)
     assert text.splitlines()[0].startswith("? ")

@@ -43,7 +43,7 @@ def test_a_cause_at_the_same_event_is_the_root_of_both() -> None:
 
 def test_findings_that_name_each_other_are_all_shown() -> None:
     a, b = (dataclasses.replace(consequence(), rule=rule, first_seq=460) for rule in ("A", "B"))
-    assert outline(a, b) == [("A", 0), ("B", 0)]
+    assert outline(a, b) == [("A", 0), ("B", 1)]
 
 
 def test_notes_come_last() -> None:
