@@ -10,10 +10,11 @@ from speckv_debug.checks.evidence import accept_entries, draft_tree, number, row
 from speckv_debug.checks.rule import ERROR, Details, Indices, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Evidence
-from speckv_debug.replay.ragged import NULL, Mask, any_per_list
+from speckv_debug.replay.ragged import NULL, Mask, any_per_list, mask
 from speckv_debug.replay.verifies import VerifyBatch
 
 NO_PATH = "accept_index does not name accept_len rows of the request's block"
+UNCOUNTED = "settings.num_non_draft is no number of rows"
 ACCEPT = "eagle_sample → verify_tree_greedy (accept_index, accept_token_num)"
 
 
@@ -27,18 +28,22 @@ def accept_count(batch: VerifyBatch) -> Judgement:
     wider than the path; a chain engine gives lengths only and 0 for an inactive row; simulated acceptance is a valid
     layout.
     """
-    n, index, non_draft = batch.accept_len, batch.ragged("accept_index"), batch.non_draft
+    n, index, non_draft = batch.accept_len, batch.ragged("accept_index"), batch.non_draft or 0
     correct = batch.num_correct != NULL
     hole = any_per_list(
         (index.values == -1) & (index.within < batch.filled[index.owners]), index.owners, len(batch)
     )
     wrong = index.present & ((batch.filled != n) | hole | (n > index.lengths))
-    wrong |= correct & (n != batch.num_correct + non_draft)
+    wrong |= correct & (n != batch.num_correct + non_draft) & (batch.non_draft is not None)
     wrong |= (n < non_draft) | ((batch.width != NULL) & (n > batch.width))
     idle = batch.padding | (~index.present & (n == 0) & (~correct | (batch.num_correct == 0)))
     failed = wrong & (n != NULL) & ~idle
     nothing = ~index.present & ~correct & ~idle
-    reasons = {"no accept_len": n == NULL, "no accept_index and no num_correct_drafts": nothing}
+    reasons = {
+        "no accept_len": n == NULL,
+        "no accept_index and no num_correct_drafts": nothing,
+        UNCOUNTED: mask(correct & ~idle & (batch.non_draft is None)),
+    }
     return verdict(failed, lambda i: _explain_count(batch, i), reasons)
 
 
@@ -47,7 +52,8 @@ def _explain_count(batch: VerifyBatch, i: int) -> Details:
     later = [str(batch.request[j]) for j in batch.later_in_step(i).tolist()]
     names = ", ".join(later[:5]) + (" …" if later[5:] else "")
     shift = f"; the packed lists of the requests behind it in the batch may shift ({names})" if later else ""
-    said = f"accept_len {n}, {'?' if correct is None else correct} correct drafts + {batch.non_draft}"
+    drafts, others = ("?" if count is None else count for count in (correct, batch.non_draft))
+    said = f"accept_len {n}, {drafts} correct drafts + {others}"
     held = f"{filled} rows in accept_index" if batch.ragged("accept_index").present[i] else "no accept_index"
     origin = number(batch.origin[i]) or 0
     rows = {entry - origin for entry in batch.ragged("accept_index")[i].tolist() if entry != -1}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from speckv_debug.checks.accept import ACCEPT
+from speckv_debug.checks.accept import ACCEPT, UNCOUNTED
 from speckv_debug.checks.evidence import accept_entries, draft_tree, number, row_name, strips, value_at
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
-from speckv_debug.replay.ragged import NULL, Mask
+from speckv_debug.replay.ragged import NULL, Mask, mask
 from speckv_debug.replay.replayed_accepts import PARTED, TIED, Difference, ReplayedAccepts
 
 BONUS = "kernels.locate.bonus_tokens"
@@ -39,6 +39,7 @@ def replayed_path(accepts: ReplayedAccepts) -> Judgement:
     index, failed = verifies.ragged("accept_index"), accepts.path_differs | accepts.tokens_differ
     reasons = _open(accepts, recomputed.unknown) | {
         TIED: accepts.tied,
+        UNCOUNTED: mask((verifies.num_correct != NULL) & (verifies.non_draft is None) & ~accepts.idle),
         "no accept_index, accept_len or num_correct_drafts": ~accepts.told & ~accepts.idle,
         "no block_start": index.present & (verifies.origin == NULL) & ~accepts.idle,
         "an entry of accept_index is missing": index.present & ~index.filled & ~accepts.idle,
@@ -88,7 +89,8 @@ def _row(accepts: ReplayedAccepts, i: int, row: int | None) -> str:
 def _rows(accepts: ReplayedAccepts, i: int) -> tuple[str, str]:
     """The rows and counts due, and those recorded."""
     batch, due, told = accepts.verifies, accepts.rows_due(i), accepts.rows_told(i)
-    counts = f"accept_len {len(due)}, num_correct_drafts {len(due) - batch.non_draft}"
+    correct_due = "unknown" if batch.non_draft is None else len(due) - batch.non_draft
+    counts = f"accept_len {len(due)}, num_correct_drafts {correct_due}"
     rows = "not recorded" if told is None else str([row for row in told if row is not None])
     n, correct = number(batch.accept_len[i]), number(batch.num_correct[i])
     return (

@@ -137,7 +137,7 @@ class RecomputedAccepts:
             "no sampling mode": ~verifies.columns.texts("sampling").known & ~verifies.simulated,
             "how many rows a sampled verify accepts can't be recomputed": self.sampled,
             "the engine may rewrite tokens (watermark, vocab_map)": greedy & verifies.tokens_rewritten,
-            "the kernels know one non-draft row a request": greedy & (verifies.non_draft != 1),
+            "the kernels know one non-draft row a request": mask(greedy & (verifies.non_draft != 1)),
             "no width": ~self.sized,
             "no draft_tokens": ~self.whole("draft_tokens"),
             "no tree links": ~self.linked & ~self.chain,

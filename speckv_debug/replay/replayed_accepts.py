@@ -69,7 +69,8 @@ class ReplayedAccepts:
         lens = np.where(self._settled, self.recomputed.lens, verifies.accepted)
         n, correct = verifies.accept_len, verifies.num_correct
         counts = (n != NULL) & (lens != NULL) & (n != lens)
-        counts |= (correct != NULL) & (lens != NULL) & (correct != lens - verifies.non_draft)
+        if verifies.non_draft is not None:
+            counts |= (correct != NULL) & (lens != NULL) & (correct != lens - verifies.non_draft)
         rows = any_per_list(self._entry_differs, self.verifies.ragged("accept_index").owners, len(self))
         return mask(((rows | self._cut) & ~self._ties | counts) & self._judged)
 
@@ -201,11 +202,12 @@ class ReplayedAccepts:
     def _count_differs(self, index: int) -> Difference | None:
         verifies = self.verifies
         due = int(self.recomputed.lens[index] if self._settled[index] else verifies.accepted[index])
+        z = verifies.non_draft
         for what, value, right in (
             ("accept_len", int(verifies.accept_len[index]), due),
-            ("num_correct_drafts", int(verifies.num_correct[index]), due - verifies.non_draft),
+            ("num_correct_drafts", int(verifies.num_correct[index]), None if z is None else due - z),
         ):
-            if NULL not in (value, due) and value != right:
+            if NULL not in (value, due) and right is not None and value != right:
                 return Difference(what, None, right, value)
         return None
 

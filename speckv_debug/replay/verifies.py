@@ -163,10 +163,11 @@ class VerifyBatch:
         return both.take(np.arange(count) + np.where(target.present, 0, count))
 
     @property
-    def non_draft(self) -> int:
-        """z: accepted rows that are no drafts, 1 for EAGLE."""
+    def non_draft(self) -> int | None:
+        """z: accepted rows that are no drafts, 1 for EAGLE; None where the setting is no such number."""
         value = self.info.settings.get("num_non_draft")
-        return value if isinstance(value, int) else 1
+        value = 1 if value is None else value
+        return value if type(value) is int and 0 <= value <= WIDEST else None
 
     @property
     def tokens_rewritten(self) -> bool:

@@ -173,6 +173,15 @@ def test_what_can_not_be_recomputed_is_unknown(
     assert unknown(result) == open_
 
 
+@pytest.mark.parametrize("damaged", [10**30, -1, 1 << 40, "1", True])
+def test_a_number_of_other_rows_that_is_none(record: Build, verify: Build, damaged: Any) -> None:
+    recording = record(verify(**TARGET), verify(**SIMULATED), head={"settings": {"num_non_draft": damaged}})
+    rules = ("ACC-COUNT", *RULES)
+    result = check(recording, only=rules, on_error=lambda rule, error: pytest.fail(f"{rule}: {error!r}"))
+    assert not broken(result) and unknown(result) == set(rules)
+    assert "settings.num_non_draft is no number of rows" in {each.why for each in result.unknown}
+
+
 @pytest.mark.parametrize("columns", [TARGET, {}, SAMPLED, CHAIN])
 def test_a_bonus_that_is_not_the_last_token(judge: Build, columns: Line) -> None:
     (finding,) = judge(columns | {"bonus_token": 23}).findings
