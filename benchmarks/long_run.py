@@ -69,12 +69,14 @@ class Wave:
         self._tokens(draw, order)
 
     def _tokens(self, draw: np.random.Generator, order: Ints) -> None:
+        """Each row draws from a vocabulary of its own: siblings differ, and no draft goes on where the target ends."""
         count, bonus = (
             len(order),
             draw.integers(0, VOCABULARY, ROWS * LIVES * (STEPS + 1)).reshape(-1, STEPS + 1),
         )
         self.bonus, self.sampled = bonus[:, 1:].ravel()[order], bonus[:, 0]
-        self.drafts, self.predict = (draw.integers(0, VOCABULARY, (count, WIDTH)) for _ in range(2))
+        own = np.arange(WIDTH) * VOCABULARY
+        self.drafts, self.predict = (draw.integers(0, VOCABULARY, (count, WIDTH)) + own for _ in range(2))
         self.drafts[:, 0] = bonus[:, :-1].ravel()[order]
         self.path = PATHS[self.branch]
         rows = np.arange(count)
