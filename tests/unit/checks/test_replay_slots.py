@@ -220,6 +220,14 @@ def test_whose_pair_it_is(
     assert [finding.request for finding in found] == wrong
 
 
+def test_a_pair_may_be_that_of_a_request_whose_path_is_not_known(judge: Build, verify: Build) -> None:
+    call = move([103, 300], [102, 301])
+    known = judge("RPL-MOVE", *pair(verify, accept_index=[4, -1, -1], accept_len=1), call)
+    assert [finding.request for finding in known.findings] == ["a"]
+    open_ = judge("RPL-MOVE", *pair(verify, accept_index=None, accept_len=None), call)
+    assert not open_.findings and [each.instances for each in open_.unknown] == [1]
+
+
 @pytest.mark.parametrize(
     ("accept", "call", "why"),
     [
