@@ -33,6 +33,7 @@ OLD_TRITON_FLAGS = (  # before the kernels moved to sglang.kernels
     ("sglang.srt.speculative.triton_ops.cache_locs", {"_is_xpu": True, "_is_musa": True}),
     ("sglang.srt.speculative.eagle_utils", {"_is_xpu": True}),
 )
+FIRST_TRITON_FLAGS = (("sglang.srt.speculative.eagle_info_v2", {"_is_musa": True}),)  # 0.5.12
 TREE_IN_UTILS = (  # 0.5.16 to 0.5.22: before the tree's kernels moved to spec_tree
     ("sglang.srt.speculative.eagle_utils", {"_is_xpu": True}),
     ("sglang.srt.speculative.eagle_worker_common", {"_is_cpu": False}),
@@ -75,7 +76,7 @@ def use_triton(attention: str) -> None:
     """Let bookkeeping run in SGLang's Triton kernels, and the mask fit the attention backend."""
     flags = list(TRITON_FLAGS)
     if importlib.util.find_spec("sglang.srt.speculative.triton_ops") is not None:
-        flags += OLD_TRITON_FLAGS
+        flags += (*OLD_TRITON_FLAGS, *FIRST_TRITON_FLAGS)
     else:
         flags += TREE_IN_UTILS
     _verify_without_sgl_kernel()

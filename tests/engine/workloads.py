@@ -55,7 +55,8 @@ class Job(Arrival):
             given["session_params"] = SessionParams(id=self.session)
         optional = {"input_embeds": None, "mm_inputs": None, "token_type_ids": None}
         try:
-            ids = array.array("q", self.prompt)
+            takes_arrays = "array" in str(TokenizedGenerateReqInput.__annotations__["input_ids"])  # 0.5.13
+            ids = array.array("q", self.prompt) if takes_arrays else list(self.prompt)
             return TokenizedGenerateReqInput(input_ids=ids, **given, **optional)
         except TypeError:
             known = {field.name for field in dataclasses.fields(TokenizedGenerateReqInput)}
