@@ -76,7 +76,7 @@ def shifted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_from_the_verdict_to_the_broken_move_and_out(terminal: Terminal, shifted: Path) -> None:
     terminal.run(*COMMAND, "inspect", shifted)
-    terminal.wait_for("✗ 1 root cause, since step 102", "MOV-PAIR", "step 102 · request b1.1")
+    terminal.wait_for("✗ 1 root cause, 2 consequences, since step 102", "MOV-PAIR", "step 102 · request b1.1")
     terminal.press("Enter")
     terminal.wait_for("step 102 ▸ request b1.1", "Draft tree", "✓ accepted", "✗ ran 814 ← 832")
     terminal.press("v")
