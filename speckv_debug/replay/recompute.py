@@ -1,7 +1,7 @@
 """What the bundled kernels make of recorded inputs: NumPy arrays in, NumPy arrays out.
 
-This module and `shadow.py` are the only ones of the replay that call kernels; torch is imported at the first call. All
-arrays are int64 unless said otherwise. Requests go through in chunks, so memory beside the arguments and the
+This module and `shadow.py` are the only ones of the replay that call kernels, but for the arithmetic of `kernels.reserve`, which
+needs no torch; torch is imported at the first call. All arrays are int64 unless said otherwise. Requests go through in chunks, so memory beside the arguments and the
 results is bounded; on the CPU in one thread, since torch's threads wait for each other longer than so
 small a chunk takes. Rows are local to a request here, `[0, w)`, where the kernels count them over the whole batch.
 """

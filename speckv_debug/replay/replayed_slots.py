@@ -65,7 +65,11 @@ class RecomputedSlots:
 
     @cached_property
     def slots(self) -> Ragged:
-        """Recomputed slots of each verify's rows, NULL where the row's entry is not known."""
+        """Recomputed slots of each verify's rows, NULL where the row's entry is not known.
+
+        A row changes from verify to verify, so the kernel gets one row a verify: the entries of its window as they stood then.
+        Which entries these are, and what stands in them, is worked out in `images`; the kernel reads them in order.
+        """
         offsets, found = starts(self.widths), np.full(len(self.owners), NULL, dtype=np.int64)
         for width in np.unique(self.widths[self.widths > 0]).tolist():
             rows = np.flatnonzero(self.widths == width)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import json
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from speckv_debug.checks.run import check
 from speckv_debug.model.finding import CheckResult
-from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.recording.jsonl import import_jsonl
+from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.view import ProcessView
 from tests.ledgers import Line, Run, span
 
 TABLES = ["accept", "forward", "move", "table_write", "alloc", "free", "row_alloc", "row_free", "release"]
+CASES = sorted((Path(__file__).parents[2] / "recordings" / "cases").glob("*.jsonl"))
+OUTPUTS = ("accept_index", "accept_len", "num_correct_drafts", "predict", "new_seq_len", "bonus_token")
 PATHS = {"A": [0, 1, 3], "B": [0, 2], "R": [0]}
 
 
@@ -331,3 +338,25 @@ def test_what_pads_write_to_the_dummy_is_not_looked_at(pads: int) -> None:
     at_dummy = replay.entries.slot[replay.looks.entry] == 0
     assert int(at_dummy.sum()) == 2
     assert not case.judged().findings and "dummy slot" in " ".join(reasons(case.judged()))
+
+
+def test_no_recorded_result_is_read_where_the_target_s_choices_are_there(tmp_path: Path) -> None:
+    found = []
+    for case in CASES:
+        lines = [json.loads(line) for line in case.read_text().splitlines()]
+        blank = [
+            {name: value for name, value in line.items() if line["event"] != "accept" or name not in OUTPUTS}
+            for line in lines
+        ]
+        told, untold = (
+            shadowed(tmp_path / f"{case.stem}-{n}", each) for n, each in enumerate((lines, blank))
+        )
+        assert told == untold and told.checked["RPL-SHADOW"], case.stem
+        found += [case.stem] * bool(told.findings)
+    assert {"move-direction-swapped", "move-skipped"} <= set(found)
+
+
+def shadowed(path: Path, lines: list[Line]) -> CheckResult:
+    """What the shadow says of a recording of these lines."""
+    import_jsonl(io.BytesIO("".join(json.dumps(line) + "\n" for line in lines).encode()), path)
+    return check(Recording.open(path), only=["RPL-SHADOW"])
