@@ -12,10 +12,12 @@ from speckv_debug.kernels.reserve import decode_reserve, tail_start
 from speckv_debug.replay.bounds import Reserves
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.engine_version import aligns_tail_by_server_page
+from speckv_debug.replay.lives import search_pairs
 from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.ownership import Ownership
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
+from speckv_debug.replay.writes import numbered
 
 DRAFTS_KV = {"eagle": True, "eagle3": True, "nextn": True, "standalone": True, "ngram": False}
 """Algorithms whose reserve follows the common formula: whether the draft writes KV."""
@@ -192,15 +194,23 @@ class ReplayedReserves:
         """Committed length that the host reports next after each trim, and its `seq`; NULL if it is no trim."""
         kept, at = (np.full(len(self.release), NULL, dtype=np.int64) for _ in range(2))
         told, release = self._lengths, self.release
-        trims = np.flatnonzero(told.texts("cause").equal("session_trim"))
-        for index in np.flatnonzero(self._trims).tolist():
-            later = trims[told.ints("seq")[trims] > release.ints("seq")[index]]
-            same = [told.ints(name)[later] == release.ints(name)[index] for name in ("row", "epoch")]
-            if len(found := later[np.all(same, axis=0)]):
-                committed = int(told.ints("committed")[found[0]])
-                lengths_kept = (committed, int(release.ints("target")[index]))
-                kept[index] = min((n for n in lengths_kept if n != NULL), default=NULL)
-                at[index] = told.ints("seq")[found[0]]
+        trims, reports = (
+            np.flatnonzero(self._trims),
+            np.flatnonzero(told.texts("cause").equal("session_trim")),
+        )
+        if not len(trims) or not len(reports):
+            return kept, at
+        whose = [np.append(told.ints(n)[reports], release.ints(n)[trims]) for n in ("row", "epoch")]
+        reported, trimmed = np.split(numbered(np.stack(whose)), [len(reports)])
+        order = np.argsort(reported, kind="stable")
+        reported, reports = reported[order], reports[order]
+        place = search_pairs(reported, told.ints("seq")[reports], trimmed, release.ints("seq")[trims])
+        follows = np.append(reported, -1)[place] == trimmed
+        trims, reports = trims[follows], reports[place[follows]]
+        at[trims] = told.ints("seq")[reports]
+        committed, target = told.ints("committed")[reports], release.ints("target")[trims]
+        least = np.minimum(committed, target)
+        kept[trims] = np.where(least == NULL, np.maximum(committed, target), least)
         return kept, at
 
     def _tail(self, length: Int64s) -> Int64s:

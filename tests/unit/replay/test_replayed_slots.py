@@ -289,3 +289,26 @@ def test_no_recorded_output_goes_in(seed: int) -> None:
     full, bare = view_of(batches.lines), view_of(blanked(batches.lines))
     assert recomputed(bare) == recomputed(full)
     assert not bare.verifies.path_known.any() and full.verifies.path_known.all()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.booleans(), st.integers(1, 2), st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)
+        ),
+        max_size=12,
+    )
+)
+def test_a_trim_keeps_what_the_next_report_of_its_row_says(events: list[tuple[bool, int, int, int]]) -> None:
+    """The committed length reported next, or the target where that is less; of the two the one that is known."""
+    lines: list[Line] = []
+    for trim, row, committed, target in events:
+        who: Line = {"row": row, "epoch": 1}
+        told = {"kind": "session_trim", "target": target} if trim else {"cause": "session_trim"}
+        lines.append({"event": "release" if trim else "lengths", "committed": committed} | told | who)
+    kept = []
+    for seq, (trim, row, _, target) in enumerate(events):
+        later = [c for other, mine, c, _ in events[seq:] if not other and mine == row]
+        known = [n for n in (later[0], target) if n is not None] if later else []
+        kept += [min(known, default=NULL)] if trim else []
+    assert view_of(lines).replayed_reserves._kept[0].tolist() == kept
