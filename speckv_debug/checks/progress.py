@@ -12,7 +12,7 @@ class Progress:
     """Counts parts of the work; every rule on a process is one, and reading it in windows as many again."""
 
     def __init__(self, tell: OnProgress, processes: int, rules: int) -> None:
-        self._tell, self._rules = tell, rules
+        self._tell = tell
         self._all, self._done = max(1, 2 * processes * rules), 0.0
 
     def rule_done(self) -> None:
@@ -20,7 +20,7 @@ class Progress:
         self._done += 1
         self._tell(min(1.0, self._done / self._all))
 
-    def read(self, share: float) -> None:
-        """So much more of a process has been looked at in windows."""
-        self._done += share * self._rules
+    def read(self, share: float, rules: int) -> None:
+        """So much more of a process has been looked at in windows, for so many rules."""
+        self._done += share * rules
         self._tell(min(1.0, self._done / self._all))

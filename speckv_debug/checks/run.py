@@ -64,14 +64,15 @@ def check(
         require_device(device)
     looked_at = views(recording, device)
     progress = Progress(on_progress, len(looked_at), len(rules))
-    seen = [_seen(view, rules, on_error, progress) for view in looked_at]
-    found: list[list[Finding]] = [[] for _ in seen]
-    for part in (False, True):
-        chosen = tuple(rule for rule in rules if rule.replays is part)
-        for process, findings in zip(seen, found, strict=True):
-            findings += _judge_process(process, chosen, outcome, on_error, progress)
-    for process, findings in zip(seen, found, strict=True):
-        outcome.findings += with_causes(_in_order(findings), Namespaces(process.view.info).share_ids)
+    found: list[list[Finding]] = [[] for _ in looked_at]
+    parts = [part for replays in (False, True) if (part := tuple(r for r in rules if r.replays is replays))]
+    for part in parts:
+        for view, findings in zip(looked_at, found, strict=True):
+            findings += _judge_process(view, part, outcome, on_error, progress)
+            if len(looked_at) > 1 or part is parts[-1]:
+                view.forget()
+    for view, findings in zip(looked_at, found, strict=True):
+        outcome.findings += with_causes(_in_order(findings), Namespaces(view.info).share_ids)
     return CheckResult(
         findings=tuple(outcome.findings),
         unknown=tuple(Unknown(rule=rule, why=why, instances=n) for (rule, why), n in outcome.unknown.items()),
@@ -80,34 +81,22 @@ def check(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One process, what is missing of it, and what rules said of its windows where it was judged in windows."""
-
-    view: ProcessView
-    missing: tuple[Loss, ...]
-    judged: Mapping[str, WindowVerdict]
-
-
-def _seen(view: ProcessView, rules: tuple[Rule, ...], on_error: OnError, progress: Progress) -> Seen:
+def _judge_process(
+    view: ProcessView, rules: tuple[Rule, ...], outcome: Outcome, on_error: OnError, progress: Progress
+) -> Iterator[Finding]:
+    """What the laws, or the rules of replay, find in a process; in windows those that can, where nothing is missing."""
     judged = judge_windows(view, rules, on_error, progress)
     missing = losses(view)
-    progress.read(0.0 if judged else 1.0)
-    return Seen(view, missing, {} if missing else judged)
-
-
-def _judge_process(
-    process: Seen, rules: tuple[Rule, ...], outcome: Outcome, on_error: OnError, progress: Progress
-) -> Iterator[Finding]:
+    progress.read(0.0 if judged else 1.0, len(rules))
     for number, rule in enumerate(rules, start=1):
         outcome.checked[rule.id] += 0
-        if (judged := process.judged.get(rule.id)) is not None:
-            yield from _taken_over(rule, process.view, judged, outcome)
+        if not missing and (verdict := judged.get(rule.id)) is not None:
+            yield from _taken_over(rule, view, verdict, outcome)
         else:
-            yield from _judge(rule, process.view, process.missing, outcome, on_error)
+            yield from _judge(rule, view, missing, outcome, on_error)
         progress.rule_done()
-        if process.judged:
-            process.view.let_go(rule.scope, {later.scope for later in rules[number:]})
+        if judged:
+            view.let_go(rule.scope, {later.scope for later in rules[number:]})
 
 
 def _taken_over(rule: Rule, view: ProcessView, judged: WindowVerdict, outcome: Outcome) -> Iterator[Finding]:

@@ -64,13 +64,18 @@ class _Places:
 def judge_windows(
     view: ProcessView, rules: Sequence[Rule], on_error: OnError, progress: Progress
 ) -> dict[str, WindowVerdict]:
-    """What rules said of a process window by window; nothing of rules that have to see it whole, or of short ones."""
-    local = [rule for rule in rules if rule.scope in SCOPES and not rule.replays]
+    """What rules said of a process window by window; nothing of rules that have to see it whole, or of short ones.
+
+    All are laws, or all are of replay; without kernels the latter are left to say so.
+    """
+    local = [rule for rule in rules if rule.scope in SCOPES]
+    if any(rule.replays for rule in local) and view.kernels.missing is not None:
+        return {}
     found = {rule.id: WindowVerdict() for rule in local}
     judged = False
     for window in windows(view) if local else ():
         judged = True
-        progress.read(window.share)
+        progress.read(window.share, len(rules))
         for rule in local:
             _judge_window(rule, window, found[rule.id], on_error)
     return {id: verdict for id, verdict in found.items() if judged and not verdict.whole}

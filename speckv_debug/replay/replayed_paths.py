@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from speckv_debug.replay.ragged import Mask, Ragged, joined, mask
+from speckv_debug.replay.ragged import Mask, Ragged, joined, mask, starts
+from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.recomputed_accepts import RecomputedAccepts
 from speckv_debug.replay.ties import tied_paths
 from speckv_debug.replay.verifies import VerifyBatch
@@ -22,6 +23,15 @@ class ReplayedPaths:
 
     def __init__(self, verifies: VerifyBatch, recomputed: Callable[[], RecomputedAccepts]) -> None:
         self.verifies, self._recomputed = verifies, recomputed
+
+    @classmethod
+    def of_windows(cls, verifies: VerifyBatch, parts: Sequence[Ragged]) -> ReplayedPaths:
+        """The paths of one window of the verifies after another, which were recomputed there."""
+        found = cls(verifies, lambda: RecomputedAccepts(verifies, Kernels()))
+        lengths = np.concatenate([part.lengths for part in parts])
+        values, present = (np.concatenate([getattr(p, n) for p in parts]) for n in ("values", "present"))
+        found.rows = Ragged(values, starts(lengths), present)
+        return found
 
     @cached_property
     def again(self) -> Mask:

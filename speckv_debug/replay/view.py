@@ -50,12 +50,16 @@ class ProcessView:
     Args:
         process: The process.
         device: Where replay runs its kernels, `cpu` or `cuda`.
+
+    Attributes:
+        kept: Whether `keep` was called since it was made or forgot.
     """
 
     def __init__(self, process: ProcessRecording, device: str = "cpu") -> None:
         self.process = process
         self.kernels = Kernels(device)
         self._columns: dict[str, Columns] = {}
+        self.kept = False
 
     @property
     def info(self) -> Process:
@@ -87,7 +91,13 @@ class ProcessView:
 
     def keep(self, table: str, columns: Columns) -> None:
         """Look at these columns of a table from now on."""
-        self._columns[table] = columns
+        self._columns[table], self.kept = columns, True
+
+    def forget(self) -> None:
+        """Free all columns and scopes; they are made again if they are asked for."""
+        process, kernels = self.process, self.kernels
+        vars(self).clear()
+        self.process, self.kernels, self._columns, self.kept = process, kernels, {}, False
 
     @cached_property
     def verifies(self) -> VerifyBatch:

@@ -17,13 +17,14 @@ from speckv_debug.recording.arrays import empty_table, filled
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ragged import NULL, Int64s
+from speckv_debug.replay.ragged import NULL, Int64s, Ragged
+from speckv_debug.replay.replayed_paths import ReplayedPaths
 from speckv_debug.replay.slot_events import DummyRows
 from speckv_debug.replay.view import ProcessView
 
 SCOPES = (
     "verifies", "writes", "slot_events", "dummy_rows", "row_reaches", "pair_match", "launches", "compactions",
-    "settlements",
+    "settlements", "replayed_accepts", "replayed_compactions",
 )  # fmt: skip
 """Scopes of which no instance looks beyond its step."""
 WINDOWED_FROM = 500_000
@@ -81,7 +82,7 @@ class WindowView(ProcessView):
     """
 
     def __init__(self, whole: ProcessView, tables: Tables, first_alloc: int, share: float) -> None:
-        super().__init__(whole.process)
+        super().__init__(whole.process, whole.kernels.device)
         self._tables, self._first_alloc, self.share = tables, first_alloc, share
 
     def columns(self, table: str) -> Columns:
@@ -104,7 +105,7 @@ class WindowView(ProcessView):
 def windows(view: ProcessView) -> Iterator[WindowView]:
     """The windows of a process one after another; none if it is short, or its steps can't be told apart.
 
-    When the last one has come, `view` knows the columns that are kept.
+    When the last one has come, `view` knows the columns that are kept, and the paths of verifies that a window replayed.
     """
     process = view.process
     if process.rows < WINDOWED_FROM or process.problems or process.gaps():
@@ -113,16 +114,20 @@ def windows(view: ProcessView) -> Iterator[WindowView]:
     if ends is None:
         return
     kept: dict[str, list[pa.Table]] = {}
+    paths: list[Ragged] = []
     first_alloc = int(process.seqs["alloc"][0]) if len(process.seqs.get("alloc", ())) else 0
     for tables in _ahead(process.windows(ends)):
         coded = {name: _coded(table) for name, table in tables.items()}
-        for name, table in coded.items():
+        for name, table in coded.items() if not view.kept else ():
             kept.setdefault(name, []).append(table.select(_kept(name)))
         window = WindowView(view, coded, first_alloc, 1 / len(ends))
         yield window
+        paths += [window.replayed_paths.rows] if "replayed_accepts" in vars(window) else []
         window.close()
     for name, parts in kept.items():
         view.keep(name, KeptColumns(process, name, pa.concat_tables(parts)))
+    if len(paths) == len(ends) and not process.problems:
+        view.replayed_paths = ReplayedPaths.of_windows(view.verifies, paths)
     pa.default_memory_pool().release_unused()
 
 

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speckv_debug.checks import RULES, run, windowed
+from speckv_debug.checks.progress import Progress
 from speckv_debug.checks.run import check
+from speckv_debug.checks.selection import Replay
+from speckv_debug.checks.windowed import judge_windows
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
 from speckv_debug.replay import windows
-from speckv_debug.replay.view import ProcessView
+from speckv_debug.replay.view import ProcessView, views
+from tests.unit.conftest import PROCESS
+from tests.unit.replay.test_replayed_slots import TABLES, Batches
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 REAL = [
     RECORDINGS / "real" / f"{name}.jsonl.xz" for name in ("eagle_k1_p64", "eagle_k4_p64_sync", "ngram_b4_p1")
 ]
 FAULTS = sorted(RECORDINGS.glob("real/fault-*.jsonl.xz"))
+
+REPLAYED = ("RPL-ACCEPT", "RPL-BONUS", "RPL-LEN", "RPL-COMPACT")
+PROGRESS = Progress(lambda share: None, 1, 1)
 
 
 @contextmanager
@@ -33,10 +45,10 @@ def windows_of(events: int) -> Iterator[None]:
         yield
 
 
-def judged(path: Path) -> CheckResult:
+def judged(path: Path, replay: Replay = "off") -> CheckResult:
     raised: list[str] = []
     result = check(
-        Recording.open(path), replay="off", on_error=lambda rule, e: raised.append(f"{rule}: {e!r}")
+        Recording.open(path), replay=replay, on_error=lambda rule, e: raised.append(f"{rule}: {e!r}")
     )
     assert not raised
     return result
@@ -55,6 +67,68 @@ def test_windows_change_nothing(source: Path, events: int, tmp_path: Path) -> No
         assert count > 1
         found = judged(tmp_path / "x.speckv")
     assert found == judged(tmp_path / "x.speckv")
+
+
+@pytest.mark.parametrize("replay", ["on", "only"])
+@pytest.mark.parametrize(
+    ("source", "events"), [(REAL[2], 1), (FAULTS[0], 200), (FAULTS[-1], 100)], ids=["ngram", "first", "last"]
+)
+def test_replay_in_windows_changes_nothing(source: Path, events: int, replay: Replay, tmp_path: Path) -> None:
+    import_jsonl(source, tmp_path / "x.speckv")
+    with windows_of(events):
+        found = judged(tmp_path / "x.speckv", replay)
+    whole = judged(tmp_path / "x.speckv", replay)
+    assert found == whole and sum(whole.checked[rule] for rule in REPLAYED) > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_paths_that_windows_replayed_are_those_of_the_whole(seed: int, tmp_path: Path) -> None:
+    lines = spoilt(Batches(seed).lines)
+    text = "".join(json.dumps(line) + "\n" for line in (PROCESS | {"tables": TABLES}, *lines))
+    import_jsonl(io.BytesIO(text.encode()), tmp_path / "x.speckv")
+    ran: list[str] = []
+    with windows_of(1):
+        view = ProcessView(Recording.open(tmp_path / "x.speckv").processes[0])
+        judge_windows(view, [RULES[rule] for rule in REPLAYED], lambda rule, e: ran.append(rule), PROGRESS)
+        found = judged(tmp_path / "x.speckv", "only")
+    whole = ProcessView(view.process)
+    for name in ("values", "offsets", "present"):
+        assert np.array_equal(
+            getattr(view.replayed_paths.rows, name), getattr(whole.replayed_paths.rows, name)
+        )
+    assert whole.replayed_paths.again.any() and not ran
+    assert found == judged(tmp_path / "x.speckv", "only")
+    assert {finding.rule for finding in found.findings} >= {"RPL-ACCEPT", "RPL-LEN", "RPL-COMPACT"}
+
+
+def spoilt(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same with one row less accepted where there are several, and numbers that don't fit."""
+    for line in lines:
+        if line["event"] == "accept" and line["accept_len"] > 1:
+            line["accept_len"] -= 1
+            line["accept_index"] = [*line["accept_index"][:-2], -1, -1]
+            line |= {"new_seq_len": line["seq_len"] + 1, "bonus_token": 7}
+    return lines
+
+
+def test_no_window_is_read_for_rules_that_need_the_whole(tmp_path: Path) -> None:
+    import_jsonl(REAL[2], tmp_path / "x.speckv")
+    view = ProcessView(Recording.open(tmp_path / "x.speckv").processes[0])
+    with windows_of(1), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(windowed, "windows", lambda view: pytest.fail("read for nothing"))
+        whole = [RULES[rule] for rule in ("RPL-SHADOW", "RPL-RESERVE")]
+        assert judge_windows(view, whole, lambda rule, error: None, PROGRESS) == {}
+
+
+def test_nothing_is_kept_of_a_process_that_was_judged(tmp_path: Path) -> None:
+    import_jsonl(REAL[2], tmp_path / "x.speckv")
+    recording, held = Recording.open(tmp_path / "x.speckv"), list[int]()
+    made = views(recording)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "views", lambda recording, device: made)
+        patch.setattr(run, "with_causes", lambda findings, same: held.append(len(vars(made[0]))) or findings)
+        check(recording)
+    assert held == [len(vars(ProcessView(made[0].process)))]
 
 
 def test_progress_goes_up_to_one(tmp_path: Path) -> None:
