@@ -1,6 +1,6 @@
-"""`check` without replay beside what pyarrow needs to read the same columns, in one run.
+"""`check` beside what pyarrow needs to read the same columns, in one run: the laws, or what the kernels replay.
 
-    python benchmarks/check.py [--request-steps 128000] [--page-size 16] [--profile]
+    python benchmarks/check.py [--request-steps 128000] [--page-size 16] [--replay off] [--device cpu] [--profile]
 
 The recording is made once and kept in `.cache/`. Prints the seconds of both (wall and processor), their ratio, and the
 peak memory of the first check; `--profile` adds the seconds and the peak after each rule on a window and on the whole.
@@ -24,6 +24,7 @@ from long_run import WAVE, make
 
 from speckv_debug.checks import run, windowed
 from speckv_debug.checks.run import check
+from speckv_debug.checks.selection import Replay
 from speckv_debug.recording.reader import Recording
 
 Seconds = tuple[float, float]
@@ -36,6 +37,8 @@ def main() -> None:
     )
     parser.add_argument("--request-steps", type=int, default=2 * WAVE)
     parser.add_argument("--page-size", type=int, default=16)
+    parser.add_argument("--replay", choices=("off", "only", "on"), default="off")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--profile", action="store_true")
     args = parser.parse_args()
     waves = -(-args.request_steps // WAVE)
@@ -44,20 +47,20 @@ def main() -> None:
         make(path, waves, args.page_size)
     if args.profile:
         show_each_rule()
-    first = timed(lambda: judge(path))
+    first = timed(lambda: judge(path, args.replay, args.device))
     peak = memory()
-    checked = min(timed(lambda: judge(path)) for _ in range(2))
+    checked = min(timed(lambda: judge(path, args.replay, args.device)) for _ in range(2))
     read = min(timed(lambda: read_all(path)) for _ in range(3))
-    print(f"{waves * WAVE} request-steps, page size {args.page_size}")
+    print(f"{waves * WAVE} request-steps, page size {args.page_size}, replay {args.replay}")
     for name, (wall, cpu) in (("first check", first), ("check", checked), ("pyarrow", read)):
         print(f"{name:12} {wall:7.2f} s, {cpu:7.2f} s of processor time")
     print(f"ratio        {checked[0] / read[0]:7.2f}, {checked[1] / read[1]:7.2f} of processor time")
     print(f"peak memory  {peak:7.0f} MiB")
 
 
-def judge(path: Path) -> None:
+def judge(path: Path, replay: Replay, device: str) -> None:
     """The whole check; a lawful recording must come out clean."""
-    result = check(Recording.open(path), replay="off")
+    result = check(Recording.open(path), replay=replay, device=device)
     assert result.verdict == "clean", result.findings[:3]
 
 
