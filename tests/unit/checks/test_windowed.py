@@ -24,8 +24,8 @@ from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
 from speckv_debug.replay import windows
 from speckv_debug.replay.view import ProcessView, views
+from tests.slot_batches import TABLES, Batches
 from tests.unit.conftest import PROCESS
-from tests.unit.replay.test_replayed_slots import TABLES, Batches
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 REAL = [
