@@ -109,6 +109,8 @@ def _explain_tail(scope: ReplayedReserves, i: int) -> Details:
 def replayed_state(scope: ReplayedStates) -> Judgement:
     """A clear empties the ring rows of kernels.state.clear_unaccepted_rows, to 0 and -inf, and a commit keeps commit_steps.
 
+    The ring is that of the request's own row, as its accept of the step has it.
+
     Exceptions: a clear without a width empties the whole ring at the end of a row; a verify of one row clears nothing;
     the online variant of C128 has another layout; a commit may be deferred to the start of the next verify.
     """
@@ -117,7 +119,7 @@ def replayed_state(scope: ReplayedStates) -> Judgement:
     clears = scope.table == 0
     online = clears & scope.online
     failed = scope.of_clear(scope.wrong_rows | (scope.wrong_halves & scope.clearable)) & ~online
-    failed |= scope.wrong_step
+    failed |= scope.wrong_step | (scope.wrong_request & ~online)
     reasons = {
         "the online variant of C128 clears by its own layout": online,
         "a length, the width or the ring size is not known": clears & ~known,
@@ -130,7 +132,19 @@ def replayed_state(scope: ReplayedStates) -> Judgement:
 
 def _explain_state(scope: ReplayedStates, i: int) -> Details:
     event = int(scope.event[i])
-    return _explain_step(scope, i, event) if scope.table[i] == 1 else _explain_clear(scope, event)
+    if scope.table[i] == 1:
+        return _explain_step(scope, i, event)
+    return _explain_owner(scope, i) if scope.wrong_request[i] else _explain_clear(scope, event)
+
+
+def _explain_owner(scope: ReplayedStates, i: int) -> Details:
+    due, row = int(scope.own_row[i]), scope.clear.int_at("row", int(scope.event[i]))
+    accept = int(scope.verifies.seq[scope.own[i]])
+    return Details(
+        message=f"the clear is of request row {row}, the request has row {due} in its accept (event {accept})",
+        expected=f"a clear of request row {due}",
+        actual=f"a clear of request row {row}",
+    )
 
 
 def _explain_clear(scope: ReplayedStates, event: int) -> Details:
@@ -142,7 +156,9 @@ def _explain_clear(scope: ReplayedStates, event: int) -> Details:
         halves[place] = f"{values[event]:g}" if known[event] else "unknown"
     before, kept = number(scope.before[event]), number(scope.kept[event])
     wrong, left = np.setdiff1d(named, emptied).tolist(), np.setdiff1d(emptied, named).tolist()
-    said = [f"ring row {row} is cleared" for row in wrong] + [f"ring row {row} is not" for row in left]
+    said = [f"ring row {row} is cleared" for row in wrong] + [
+        f"ring row {row} is not cleared" for row in left
+    ]
     if not said:
         said = [f"it leaves {halves[0]} and {halves[1]}"]
     rows: tuple[tuple[Cell, ...], ...] = tuple(

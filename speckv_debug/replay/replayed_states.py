@@ -56,7 +56,7 @@ class ReplayedStates:
     def spans(self) -> tuple[Int64s, Int64s]:
         """The event and the accepts that say what was kept."""
         first, last = self.seq.copy(), self.seq.copy()
-        for found in (self.accept, self.earlier):
+        for found in (self.accept, self.earlier, self.own):
             seq = np.append(self.verifies.seq, 0)[found]
             first = np.where(found < 0, first, np.minimum(first, seq))
             last = np.where(found < 0, last, np.maximum(last, seq))
@@ -65,13 +65,29 @@ class ReplayedStates:
     @cached_property
     def accept(self) -> Int64s:
         """The accept of the same step and request row, -1 if there is none, or more than one."""
-        step, row = self._ints("step"), self._ints("row")
-        keys = np.hstack([np.stack([self.verifies.step, self.verifies.row]), np.stack([step, row])])
+        row = self._ints("row")
+        return np.where(row == NULL, -1, self._only_verify(self.verifies.row, row))
+
+    @cached_property
+    def own(self) -> Int64s:
+        """The accept of the same step and request as a clear after a verify, -1 if there is none, or more than one."""
+        requests, verified = self.clear.texts("request"), self.verifies.request
+        codes = {name: code for code, name in enumerate(verified.names)}
+        clears = np.array([*(codes.get(name, -1) for name in requests.names), -1])[requests.codes]
+        clears[self.clear.ints("width") == NULL] = -1  # at the end of a row, which is not that of a verify
+        request = np.full(len(self), -1, dtype=np.int64)
+        request[self.table == 0] = clears[self.event[self.table == 0]]
+        return np.where(request < 0, -1, self._only_verify(verified.codes.astype(np.int64), request))
+
+    def _only_verify(self, of_verify: Int64s, of_event: Int64s) -> Int64s:
+        """The verify of each event's step that has the same value, -1 if there is none, or more than one."""
+        step = self._ints("step")
+        keys = np.hstack([np.stack([self.verifies.step, of_verify]), np.stack([step, of_event])])
         number, count = numbered(keys), len(self.verifies)
         times = np.bincount(number[:count], minlength=int(number.max(initial=-1)) + 1)
         found = np.full(len(times), -1, dtype=np.int64)
         found[number[:count]] = np.arange(count)
-        alone = (times[number[count:]] == 1) & (step != NULL) & (row != NULL)
+        alone = (times[number[count:]] == 1) & (step != NULL)
         return np.where(alone, found[number[count:]], -1)
 
     @cached_property
@@ -159,6 +175,17 @@ class ReplayedStates:
         named = np.zeros_like(emptied)
         named[found.owners[inside], found.values[inside]] = True
         return mask((named != emptied).any(axis=1) | any_per_list(~inside, found.owners, len(found)))
+
+    @cached_property
+    def own_row(self) -> Int64s:
+        """The row of each event's request in the verify of its step; NULL where `own` names none."""
+        return np.append(self.verifies.row, NULL)[self.own]
+
+    @cached_property
+    def wrong_request(self) -> Mask:
+        """Clears of another row than that of their request."""
+        row = self._ints("row")
+        return mask((self.own_row != NULL) & (row != NULL) & (row != self.own_row))
 
     @cached_property
     def wrong_halves(self) -> Mask:

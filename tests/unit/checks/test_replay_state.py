@@ -165,7 +165,7 @@ STATES = [
     [
         (clear([5]), ""),
         (clear([4, 5]), "ring row 4 is cleared"),
-        (clear([]), "ring row 5 is not"),
+        (clear([]), "ring row 5 is not cleared"),
         (clear([5, 6]), "ring row 6 is cleared"),
         (clear([5], first_half=1.0), "it leaves 1 and -inf"),
         (clear([5], second_half=0.0), "it leaves 0 and 0"),
@@ -175,11 +175,14 @@ STATES = [
         (clear([0, 7], seq_len=14, accept_len=1, width=3, ring_size=8), ""),
         (clear([], accept_len=1, width=1), ""),  # one row: nothing is drafted
         (clear(list(range(8)), seq_len=None, accept_len=None, width=None), ""),
-        (clear(list(range(7)), seq_len=None, accept_len=None, width=None), "ring row 7 is not"),
+        (clear(list(range(7)), seq_len=None, accept_len=None, width=None), "ring row 7 is not cleared"),
         (clear([5, 5]), ""),
         (clear([5, 8]), "ring row 8 is cleared"),
         (clear([5, -1]), "ring row -1 is cleared"),
-        (clear([1], width=None, ring_size=1 << 20), "; ".join(f"ring row {k} is not" for k in (0, 2, 3, 4))),
+        (
+            clear([1], width=None, ring_size=1 << 20),
+            "; ".join(f"ring row {k} is not cleared" for k in (0, 2, 3, 4)),
+        ),
     ],
 )
 def test_cleared_ring_rows(judge: Build, line: dict[str, Any], wrong: str) -> None:
@@ -193,6 +196,28 @@ def test_the_accepted_path_says_what_is_cleared(judge: Build, verify: Build) -> 
     assert not judge("RPL-STATE", drafts, pools=STATES).findings
     (finding,) = judge("RPL-STATE", verify(), drafts, pools=STATES).findings
     assert "ring row 4 is cleared" in finding.message
+
+
+def test_a_clear_of_another_row_than_the_request_has_in_its_accept(judge: Build, verify: Build) -> None:
+    (finding,) = judge("RPL-STATE", verify(), clear([5], row=9), pools=STATES).findings
+    assert finding.message == "the clear is of request row 9, the request has row 1 in its accept (event 0)"
+    assert (finding.expected, finding.actual) == ("a clear of request row 1", "a clear of request row 9")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        clear([5], row=9, request="b"),
+        clear([5], row=9, request=None),
+        clear([5], row=9, step=2),
+        clear(list(range(8)), row=9, width=None, seq_len=None, accept_len=None),
+    ],
+)
+def test_a_clear_that_no_accept_of_its_request_stands_beside(
+    judge: Build, verify: Build, line: dict[str, Any]
+) -> None:
+    result = judge("RPL-STATE", verify(), line, pools=STATES)
+    assert not result.findings and result.checked["RPL-STATE"] == 1
 
 
 def test_the_online_variant_is_not_judged(judge: Build) -> None:
