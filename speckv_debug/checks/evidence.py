@@ -20,20 +20,30 @@ def row_name(row: int, token: int | None) -> str:
     return f"{letter(row)} {'?' if token is None else token}"
 
 
-def draft_tree(batch: VerifyBatch, index: int, accepted: set[int]) -> Evidence:
-    """The draft tree, drawn, root first; accepted rows are filled circles."""
+def draft_tree(
+    batch: VerifyBatch, index: int, accepted: set[int], recorded: set[int] | None = None
+) -> Evidence:
+    """The draft tree, drawn, root first; accepted rows are filled circles.
+
+    Where replay accepts the rows, `recorded` are those that the engine accepted: both are named.
+    """
     parents, tokens = batch.parents[index].tolist(), batch.ragged("draft_tokens")[index].tolist()
     drawn = list(_draw(parents)) if parents else []
     loose = [(row, "? ") for row, parent in enumerate(parents) if parent < 0 and row > 0]
-    rows = tuple(
+    readings = (accepted,) if recorded is None else (accepted, recorded)
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             f"{lead}{'●' if row in accepted else '○'} {row_name(row, number(tokens[row]) if row < len(tokens) else None)}",
             row,
-            "accepted" if row in accepted else "rejected",
+            *("accepted" if row in rows else "rejected" for rows in readings),
         )
         for row, lead in (*drawn, *loose)
     )
-    return Evidence(title="draft tree", columns=("tree", "row", ""), rows=rows)
+    if recorded is None:
+        return Evidence(title="draft tree", columns=("tree", "row", ""), rows=rows)
+    columns = ("tree as replay accepts it", "row", "replay", "engine")
+    apart = tuple(k for k, line in enumerate(rows) if line[2] != line[3])
+    return Evidence(title="draft tree, as replay accepts it", columns=columns, rows=rows, marked=apart)
 
 
 def _draw(parents: list[int]) -> Iterator[tuple[int, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from speckv_debug.checks.accept import NO_PATH
@@ -17,6 +19,7 @@ from speckv_debug.replay.readers import END
 from speckv_debug.replay.settlements import Settlements
 
 MOVER = "move_accept_tokens_to_target_kvcache → KVCache.move_kv_cache(tgt_loc, src_loc)"
+NOBODYS = " (slots of no request of the batch)"
 ACCEPTS = ("ACC-COUNT", "ACC-BLOCK", "ACC-CHAIN")
 
 
@@ -67,9 +70,10 @@ def _explain_pair(match: PairMatch, i: int) -> Details:
     )
     wrong = [pair for pair in due if pair not in mine] + [pair for pair in mine if pair not in due]
     table, marked = _path_table(match, i)
+    loose = match.loose(i)
     source = match.relocations.moves.columns.text_at("target_source", int(match.relocations.call[i]))
     return Details(
-        message=f"{what}: {_held(match, i) or '; '.join(problems[:4])}",
+        message=f"{what}: {_held(match, i) or '; '.join(problems[:4])}" + (NOBODYS if loose else ""),
         expected=_pairs_text(due) + (f" (targets from the {source})" if source else ""),
         actual=_pairs_text(mine) or "nothing of this request",
         slots=tuple(dict.fromkeys(slot for pair in wrong for slot in pair)),
@@ -81,6 +85,7 @@ def _explain_pair(match: PairMatch, i: int) -> Details:
                 marked=marked,
             ),
         ),
+        place=replace(match.place(i), request=None, row=None, epoch=None) if loose else None,
     )
 
 

@@ -60,7 +60,7 @@ def _explain_path(accepts: ReplayedAccepts, i: int) -> Details:
         expected=due,
         actual=told,
         evidence=(
-            draft_tree(batch, i, set(accepts.rows_due(i))),
+            draft_tree(batch, i, set(accepts.rows_due(i)), _engine_rows(accepts, i)),
             accept_entries(batch, i, marked),
             _beside(accepts, i, marked),
         ),
@@ -70,17 +70,28 @@ def _explain_path(accepts: ReplayedAccepts, i: int) -> Details:
 def _said(accepts: ReplayedAccepts, i: int, differs: Difference) -> str:
     what, k, due, told = differs
     if what == "row":
-        return f"the paths part at k = {k}: the engine accepted {_row(accepts, i, told)}, replay {_row(accepts, i, due)}"
+        if told is None:
+            return (
+                f"the paths part at k = {k}: the engine stops there, replay accepts {_row(accepts, i, due)}"
+            )
+        goes_on = "stops there" if due is None else _row(accepts, i, due)
+        return f"the paths part at k = {k}: the engine accepted {_row(accepts, i, told)}, replay {goes_on}"
     if what == "predict":
         row = _row(accepts, i, accepts.rows_due(i)[k or 0])
         return f"behind accepted row {row} the engine predicts {told}, the target chose {due}"
     return f"the engine reports {what} {told}, replay {due}"
 
 
+def _engine_rows(accepts: ReplayedAccepts, i: int) -> set[int] | None:
+    """The rows that the engine accepted, None where it did not record them."""
+    told = accepts.rows_told(i)
+    return None if told is None else {row for row in told if row is not None}
+
+
 def _row(accepts: ReplayedAccepts, i: int, row: int | None) -> str:
     """Such as `C 23`; a row that is none of the verify's by its number."""
     if row is None:
-        return "nothing"
+        return "no row"
     if not 0 <= row < int(accepts.verifies.width[i]):
         return f"row {row} outside its block"
     return row_name(row, value_at(accepts.verifies, "draft_tokens", i, row))

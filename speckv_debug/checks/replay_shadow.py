@@ -25,7 +25,8 @@ SHOWN = 16
     severity=ERROR,
     needs=(),
     scope="shadow",
-    look_at="set_kv_buffer at out_cache_loc, then " + MOVER,
+    look_at="set_kv_buffer at out_cache_loc where a row was written wrong; where it was moved wrong, "
+    + MOVER,
     follows=(*ACCEPTS, *LAWS, *LENGTHS, *HOLDERS, *REPLAYED),
 )
 def committed_prefix(replay: ShadowReplay) -> Judgement:
@@ -46,49 +47,73 @@ def _explain(replay: ShadowReplay, i: int) -> Details:
     wrong = replay.wrong(i)
     first = wrong[0]
     more = f", and {len(wrong) - 1} more of its positions are wrong" if wrong[1:] else ""
+    found, due = (
+        f"{_content(replay, first)}{_written(replay, first.found)}",
+        f"{_token(first)}{_due(replay, first)}",
+    )
+    alike = first.found >= 0 and _row(replay, first.found)[0] == number(first.token)
+    short = (found, due) if alike else (_content(replay, first), _token(first))
     return Details(
-        message=f"position {first.position} (slot {first.slot}) holds {_content(replay, first)}, not "
-        f"{_due(replay, first)}{more}",
-        expected=f"{_due(replay, first)} in slot {first.slot}",
-        actual=f"{_content(replay, first)} ({KERNEL})",
+        message=f"position {first.position} (slot {first.slot}) holds {short[0]}{_moved(replay, first)}, "
+        f"not {short[1]}{more}",
+        expected=due,
+        actual=found,
         slots=tuple(dict.fromkeys(slot for held in wrong[:SHOWN] for slot in _slots(replay, held))),
         evidence=(_table(replay, wrong),),
     )
 
 
+def _token(held: Held) -> str:
+    return "its own token" if held.token == NULL else f"token {held.token}"
+
+
 def _due(replay: ShadowReplay, held: Held) -> str:
-    token = "its token" if held.token == NULL else f"token {held.token}"
     if held.due < 0:
-        return f"{token} of this position, as when the row took the slot"
-    event = int(replay.writes.owners[held.due])
-    return f"{token}, written at {_when(replay, event)} to slot {int(replay.writes.slots.values[held.due])}"
+        return " of this position, as when the row took the slot"
+    return _written(replay, held.due)
 
 
 def _content(replay: ShadowReplay, held: Held) -> str:
     if held.found < 0:
         return "nothing that was written"
-    event = int(replay.writes.owners[held.found])
-    token, position = (
-        number(int(each[held.found])) for each in (replay.writes.tokens, replay.writes.positions)
-    )
-    place = replay.writes.place(event)
-    whose = "padding" if place.request is None else f"request {place.request}"
+    token, position = _row(replay, held.found)
     what = "an unknown token" if token is None else f"token {token}"
     where = "an unknown position" if position is None else f"position {position}"
-    return f"{what} of {where} of {whose}, written at {_when(replay, event)}{_moved(replay, held)}"
+    return f"{what} of {where} of {_whose(replay, held.found)}"
 
 
-def _when(replay: ShadowReplay, event: int) -> str:
+def _row(replay: ShadowReplay, element: int) -> tuple[int | None, int | None]:
+    """Token and position of a written row."""
+    return number(int(replay.writes.tokens[element])), number(int(replay.writes.positions[element]))
+
+
+def _whose(replay: ShadowReplay, element: int) -> str:
+    request = replay.writes.place(int(replay.writes.owners[element])).request
+    return "padding" if request is None else f"request {request}"
+
+
+def _written(replay: ShadowReplay, element: int) -> str:
+    """Such as `, written to slot 69 at step 6 (event 126)`."""
+    if element < 0:
+        return ""
+    event, slot = int(replay.writes.owners[element]), int(replay.writes.slots.values[element])
     step, seq = int(replay.writes.step[event]), int(replay.writes.seq[event])
-    return f"event {seq}" if step == NULL else f"step {step} (event {seq})"
+    when = f"event {seq}" if step == NULL else f"step {step} (event {seq})"
+    return f", written to slot {slot} at {when}"
 
 
 def _moved(replay: ShadowReplay, held: Held) -> str:
+    source, seq = _arrival(replay, held)
+    return "" if seq is None else f", moved here from slot {source} by event {seq}"
+
+
+def _arrival(replay: ShadowReplay, held: Held) -> tuple[int | None, int | None]:
+    """The slot that the content came from and the event of the mover's call; None if it was not moved."""
     call = -1 if held.arrived < 0 else int(replay.units.touches.call[held.arrived])
     if call < 0:
-        return ""
+        return None, None
     source = int(replay.units.slots[replay.units.touches.source[held.arrived]])
-    return f", moved here from slot {source} by event {int(replay.moves.seq[call])}"
+    return source, int(replay.moves.seq[call])
 
 
 def _slots(replay: ShadowReplay, held: Held) -> tuple[int, ...]:
@@ -97,12 +122,28 @@ def _slots(replay: ShadowReplay, held: Held) -> tuple[int, ...]:
 
 
 def _table(replay: ShadowReplay, wrong: list[Held]) -> Evidence:
-    rows: list[tuple[Cell, ...]] = []
-    for held in wrong[:SHOWN]:
-        rows.append((held.position, held.slot, _due(replay, held), _content(replay, held)))
+    rows = tuple(_line(replay, held) for held in wrong[:SHOWN])
     return Evidence(
         title=f"committed prefix, as {KERNEL} leaves it",
-        columns=("position", "slot", "due", "held"),
-        rows=tuple(rows),
+        columns=(
+            "position",
+            "slot",
+            "token due",
+            "written to",
+            "token held",
+            "of position",
+            "of",
+            "moved from",
+        ),
+        rows=rows,
         marked=tuple(range(len(rows))),
     )
+
+
+def _line(replay: ShadowReplay, held: Held) -> tuple[Cell, ...]:
+    due = None if held.due < 0 else int(replay.writes.slots.values[held.due])
+    if held.found < 0:
+        found: tuple[Cell, ...] = (None, None, "nothing")
+    else:
+        found = (*_row(replay, held.found), _whose(replay, held.found))
+    return (held.position, held.slot, number(held.token), due, *found, _arrival(replay, held)[0])

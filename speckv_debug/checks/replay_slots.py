@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from speckv_debug.checks.accept import NO_PATH
 from speckv_debug.checks.evidence import number, row_name, value_at
 from speckv_debug.checks.location import LOCATE
-from speckv_debug.checks.move import ACCEPTS, MOVER
+from speckv_debug.checks.move import ACCEPTS, MOVER, NOBODYS
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
@@ -19,6 +21,8 @@ from speckv_debug.replay.replayed_slots import ReplayedSlots
 ROW_SLOTS = "kernels.locate.row_slots"
 ACCEPTED_PAIRS = "kernels.locate.accepted_pairs"
 COMPACT = "kernels.compact.compact_accepted"
+Pair = tuple[int, int]
+"""Source and target slot."""
 
 
 @rule(
@@ -121,43 +125,68 @@ def replayed_moves(scope: ReplayedMoves) -> Judgement:
 
 
 def _explain_move(scope: ReplayedMoves, i: int) -> Details:
-    rows, due, lacking = _due_rows(scope, i)
-    strays = scope.strays_of(i)
+    due, lacking = _due_pairs(scope, i)
+    strays, loose = scope.strays_of(i), scope.loose(i)
+    rows = _move_rows(scope, i, due, lacking, strays)
     missing = [due[k] for k in lacking]
     moving = {k: pair for k, pair in enumerate(due) if pair[0] != pair[1]}
     kept = [pair for k, pair in moving.items() if k not in lacking]
     said = [*(f"{_pair(p)} is missing" for p in missing), *(f"{_pair(p)} is not due" for p in strays)]
-    columns = ("k", "token", "verify row", "position", "source", "target", "")
+    columns = ("k", "token", "verify row", "position", "source", "target", "engine moved", "")
     return Details(
-        message=f"the engine's move is not that of {ACCEPTED_PAIRS}: {'; '.join(said[:4])}",
+        message=f"the engine's move is not that of {ACCEPTED_PAIRS}: {'; '.join(said[:4])}"
+        + (NOBODYS if loose else ""),
         expected=", ".join(map(_pair, moving.values())) or "no move",
         actual=", ".join(map(_pair, (*kept, *strays))) or "no move",
         slots=tuple(dict.fromkeys(slot for pair in (*missing, *strays) for slot in pair)),
         evidence=(
-            Evidence(title=f"pairs by {ACCEPTED_PAIRS}", columns=columns, rows=rows, marked=tuple(lacking)),
+            Evidence(
+                title=f"pairs by {ACCEPTED_PAIRS}",
+                columns=columns,
+                rows=rows,
+                marked=tuple(k for k, row in enumerate(rows) if "✗" in str(row[-1])),
+            ),
         ),
+        place=replace(scope.place(i), request=None, row=None, epoch=None) if loose else None,
     )
 
 
-def _due_rows(
-    scope: ReplayedMoves, i: int
-) -> tuple[tuple[tuple[Cell, ...], ...], list[tuple[int, int]], list[int]]:
-    """The accepted rows of a verify as a table, (source, target) of each, and the places that were not moved."""
-    due, batch, start = scope.due, scope.verifies, number(scope.verifies.seq_len[i])
-    path = due.path
+def _due_pairs(scope: ReplayedMoves, i: int) -> tuple[list[Pair], list[int]]:
+    """(source, target) of each accepted row of a verify, and the places that were not moved."""
+    due, path = scope.due, scope.due.path
     at = slice(int(path.offsets[i]), int(path.offsets[i + 1]))
     targets = (due.row if scope.by_row[i] else due.window)[at].tolist()
-    pairs = list(zip(due.source[at].tolist(), targets, strict=True))
     missing = scope.missing[at] | (scope.uncalled[i] & (due.source[at] != targets))
+    return list(zip(due.source[at].tolist(), targets, strict=True)), np.flatnonzero(missing).tolist()
+
+
+def _move_rows(
+    scope: ReplayedMoves, i: int, due: list[Pair], lacking: list[int], strays: list[Pair]
+) -> tuple[tuple[Cell, ...], ...]:
+    """Each accepted row beside the pair that the engine moved for it, then the pairs that are for none."""
+    batch, start = scope.verifies, number(scope.verifies.seq_len[i])
     rows: list[tuple[Cell, ...]] = []
-    for k, (row, pair) in enumerate(zip(path[i].tolist(), pairs, strict=True)):
+    for k, (row, pair) in enumerate(zip(scope.due.path[i].tolist(), due, strict=True)):
+        moved, note = ("", "same slot") if pair[0] == pair[1] else (_pair(pair), "")
+        if k in lacking:
+            other = _instead(pair, strays)
+            strays = [stray for stray in strays if stray != other]
+            moved, note = "nothing" if other is None else _pair(other), f"✗ due {_pair(pair)}"
         name = row_name(row, value_at(batch, "draft_tokens", i, row))
-        position = None if start is None else start + k
-        rows.append((k, name, row, position, *pair, "✗ not moved" if missing[k] else ""))
-    return tuple(rows), pairs, np.flatnonzero(missing).tolist()
+        rows.append((k, name, row, None if start is None else start + k, *pair, moved, note))
+    blank: tuple[Cell, ...] = (None,) * 6
+    return (*rows, *((*blank, _pair(stray), "✗ not due") for stray in strays))
 
 
-def _pair(pair: tuple[int, int]) -> str:
+def _instead(due: Pair, strays: list[Pair]) -> Pair | None:
+    """The pair that the engine moved in the place of a due one: to its target, from its source, or backwards."""
+    source, target = due
+    by_target = (stray for stray in strays if stray[1] == target)
+    by_source = (stray for stray in strays if stray[0] == source or stray == (target, source))
+    return next(by_target, next(by_source, None))
+
+
+def _pair(pair: Pair) -> str:
     return f"{pair[1]} <- {pair[0]}"
 
 

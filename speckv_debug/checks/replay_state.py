@@ -58,7 +58,10 @@ def _explain_length(scope: ReplayedReserves, i: int) -> Details:
 
 
 def _explain_growth(scope: ReplayedReserves, i: int) -> Details:
-    due = [f"{GROWN[form]} = {grown[i]}" for form, grown in zip(scope.forms, scope.grown, strict=True)]
+    lengths: dict[int, str] = {}
+    for form, grown in zip(scope.forms, scope.grown, strict=True):
+        lengths.setdefault(int(grown[i]), GROWN[form])
+    due = [f"{kernel} = {length}" for length, kernel in lengths.items()]
     event = int(scope.event[i])
     names = ("committed", "allocated", "reserve", "new_allocated")
     told = {name: number(scope.reserves.ints(name)[event]) for name in names}

@@ -12,6 +12,7 @@ from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_at, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask, starts
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.writes import reserved
 
 
 class MoveCalls:
@@ -55,10 +56,13 @@ class MoveCalls:
         return mask((self.src.values == 0) & (self.tgt_of_src == 0))
 
     def pairs(self, index: int) -> list[tuple[int, int]]:
-        """(src, tgt) of one call, padding left out, in its order."""
-        return [
-            (s, t) for s, t in zip(self.src[index].tolist(), self.tgt[index].tolist(), strict=False) if s or t
-        ]
+        """(src, tgt) of one call in its order, without padding and what goes into the dummy: nobody reads it."""
+        pairs, dummy = zip(self.src[index].tolist(), self.tgt[index].tolist(), strict=False), self._dummy
+        return [(s, t) for s, t in pairs if t >= dummy]
+
+    @cached_property
+    def _dummy(self) -> int:
+        return reserved(self.info.pool(None))
 
 
 class Relocations:

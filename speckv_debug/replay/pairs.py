@@ -115,6 +115,19 @@ class PairMatch:
         """
         return [pair for each in self.beside(index) for pair in self._mine(each)]
 
+    def loose(self, index: int) -> bool:
+        """Whether all that is wrong of an instance are pairs that touch no slot of the batch's several requests: whose
+        they are can't be told.
+        """
+        call, mine = int(self.relocations.call[index]), self.mine(index)
+        slots, several = self._windows_of_call(call), int((self.relocations.call == call).sum()) > 1
+        for due in (self.due_of(index, window=window) for window in (False, True)):
+            strays = [pair for pair in mine if pair not in due]
+            moved = all(pair in mine for pair in due if pair[0] != pair[1])
+            if several and moved and strays and slots.isdisjoint(slot for pair in strays for slot in pair):
+                return True
+        return False
+
     def beside(self, index: int) -> list[int]:
         """Instances of the same verify whose calls move the same components: together they are the verify's move."""
         order, ordered = self._by_verify

@@ -134,6 +134,19 @@ class ReplayedMoves:
         at = slice(*np.searchsorted(verify, (index, index + 1)).tolist())
         return list(zip(source[at].tolist(), target[at].tolist(), strict=True))
 
+    def loose(self, index: int) -> bool:
+        """Whether all that is wrong of a verify are pairs that touch no slot of the batch's several requests: whose they
+        are can't be told.
+        """
+        verify, group = self.calls.verify_groups
+        mates = np.unique(verify[np.isin(group, group[verify == index])]).tolist()
+        path = self.due.path
+        if len(mates) < 2 or self.missing[path.offsets[index] : path.offsets[index + 1]].any():
+            return False
+        slots = np.concatenate([self._windows[mate] for mate in mates])
+        strays = self.strays_of(index)
+        return bool(strays) and not np.isin(strays, slots).any()
+
     @cached_property
     def _strays_by_verify(self) -> Strays:
         order = np.argsort(self.strays.verify, kind="stable")

@@ -54,6 +54,27 @@ def broken(result: CheckResult) -> list[str]:
     return [finding.rule for finding in result.findings]
 
 
+def two(verify: Build) -> list[dict[str, Any]]:
+    slots = {"out_cache_loc": [200, 201, 202, 203], "table_slots": [200, 201, 202, 203]}
+    place = {"request": "b", "row": 2, "batch_index": 1, "block_start": 4, "accept_index": [4, 5, 7]}
+    return [verify(), verify(**(place | slots))]
+
+
+def test_a_pair_of_nobodys_slots_is_no_request_s(judge: Build, verify: Build) -> None:
+    call = move([103, 203, 300], [102, 202, 301])
+    (finding,) = judge(*two(verify), call, only=("MOV-PAIR",)).findings
+    assert (finding.step, finding.request, finding.row) == (1, None, None)
+    assert finding.message.endswith("301 <- 300 is not due (slots of no request of the batch)")
+
+
+def test_a_pair_into_the_dummy_page_moves_nothing(judge: Build, verify: Build) -> None:
+    pools = [{"name": "full", "kind": "full", "slots": 960, "page_size": 4, "reserved_slots": 4}]
+    inside = move([*DUE_SRC, 0], [*DUE_TGT, 1])
+    assert not judge(verify(), inside, only=("MOV-PAIR",), pools=pools).findings
+    beyond = move([*DUE_SRC, 0], [*DUE_TGT, 4])
+    assert judge(verify(), beyond, only=("MOV-PAIR",), pools=pools).findings
+
+
 @pytest.mark.parametrize(
     ("call", "rules"),
     [

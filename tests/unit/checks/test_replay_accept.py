@@ -66,8 +66,8 @@ def first(result: CheckResult) -> Finding:
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        (TARGET | SHORT, "the paths part at k = 2: the engine accepted nothing, replay C 23"),
-        (SHORT, "the paths part at k = 2: the engine accepted nothing, replay C 23"),
+        (TARGET | SHORT, "the paths part at k = 2: the engine stops there, replay accepts C 23"),
+        (SHORT, "the paths part at k = 2: the engine stops there, replay accepts C 23"),
         (
             TARGET | {"accept_index": [0, 2, 3]},
             "the paths part at k = 1: the engine accepted B 22, replay A 21",
@@ -75,9 +75,9 @@ def first(result: CheckResult) -> Finding:
         (TARGET | {"accept_index": [0, 1, 9]}, "the engine accepted row 9 outside its block, replay C 23"),
         (
             TARGET | {"accept_index": [0, 1]},
-            "the paths part at k = 2: the engine accepted nothing, replay C 23",
+            "the paths part at k = 2: the engine stops there, replay accepts C 23",
         ),
-        (TARGET | {"accept_index": [0, 1, 3, 2]}, "at k = 3: the engine accepted B 22, replay nothing"),
+        (TARGET | {"accept_index": [0, 1, 3, 2]}, "at k = 3: the engine accepted B 22, replay stops there"),
         (TARGET | {"accept_len": 2}, "the engine reports accept_len 2, replay 3"),
         (TARGET | {"accept_index": None, "accept_len": 4}, "the engine reports accept_len 4, replay 3"),
         (TARGET | {"num_correct_drafts": 3}, "the engine reports num_correct_drafts 3, replay 2"),
@@ -85,7 +85,10 @@ def first(result: CheckResult) -> Finding:
             TARGET | {"predict": [21, 24, 0, 31]},
             "behind accepted row A 21 the engine predicts 24, the target chose 23",
         ),
-        (CHAIN | {"accept_index": [0, 1, -1], "accept_len": 2}, "the engine accepted nothing, replay B 22"),
+        (
+            CHAIN | {"accept_index": [0, 1, -1], "accept_len": 2},
+            "the engine stops there, replay accepts B 22",
+        ),
         (LENGTHS_ONLY | {"accept_len": 2}, "the engine reports accept_len 2, replay 3"),
         (
             SAMPLED | {"predict": [22, 23, 0, 31]},
@@ -95,11 +98,11 @@ def first(result: CheckResult) -> Finding:
         (LONG_TIE | {"num_correct_drafts": 3}, "the engine reports num_correct_drafts 3, replay 2"),
         (
             LONG_TIE | SHORT | {"accept_index": [0, 2, -1]},
-            "the paths part at k = 2: the engine accepted nothing, replay C 23",
+            "the paths part at k = 2: the engine stops there, replay accepts C 23",
         ),
         (
             LONG_TIE | SAMPLED | {"predict": [21, 0, 24, 31]},
-            "the paths part at k = 2: the engine accepted C 23, replay nothing",
+            "the paths part at k = 2: the engine accepted C 23, replay stops there",
         ),
         (SIMULATED | {"accept_index": [0, 1, 3]}, "the engine accepted C 23, replay B 22"),
     ],
@@ -109,6 +112,13 @@ def test_what_differs_is_named(judge: Build, columns: Line, said: str) -> None:
     assert finding.rule == ACCEPT
     assert said in finding.message and "(kernels.accept." in finding.message
     assert finding.expected and finding.actual and finding.expected != finding.actual
+
+
+def test_the_tree_tells_what_replay_accepts_from_what_the_engine_did(judge: Build) -> None:
+    tree = first(judge(SHORT)).evidence[0]
+    assert tree.columns == ("tree as replay accepts it", "row", "replay", "engine")
+    (apart,) = tree.marked
+    assert tree.rows[apart][1:] == (3, "accepted", "rejected")
 
 
 @pytest.mark.parametrize(

@@ -108,11 +108,24 @@ def test_what_a_finding_says() -> None:
     read(case)
     [finding] = case.judged().findings
     assert finding.message == (
-        "position 5 (slot 22) holds token 21 of position 4 of request r1, written at step 2 (event 3), "
-        "moved here from slot 21 by event 5, not token 23, written at step 2 (event 3) to slot 23"
+        "position 5 (slot 22) holds token 21 of position 4 of request r1, moved here from slot 21 by event 5, "
+        "not token 23"
     )
     assert (finding.request, finding.step, finding.slots) == ("r1", 3, (22, 23))
-    assert "kernels.move.move_slots" in f"{finding.actual}"
+    assert finding.expected == "token 23, written to slot 23 at step 2 (event 3)"
+    assert finding.actual == "token 21 of position 4 of request r1, written to slot 21 at step 2 (event 3)"
+    (table,) = finding.evidence
+    assert table.title == "committed prefix, as kernels.move.move_slots leaves it"
+    assert dict(zip(table.columns, table.rows[0], strict=True)) == {
+        "position": 5,
+        "slot": 22,
+        "token due": 23,
+        "written to": 23,
+        "token held": 21,
+        "of position": 4,
+        "of": "request r1",
+        "moved from": 21,
+    }
 
 
 def test_no_move_at_all() -> None:
@@ -311,9 +324,7 @@ def test_a_slot_that_the_row_names_and_the_forward_does_not_write() -> None:
     case.prompt(1, [10, 11, 12], span(20, 30))
     case.lines[-1]["slots"] = [10, 31, 12]
     case.decode(1, 3, 20)
-    assert case.says() == (
-        "position 1 (slot 11) holds nothing that was written, not token 101, written at step 1 (event 2) to slot 31"
-    )
+    assert case.says() == ("position 1 (slot 11) holds nothing that was written, not token 101")
 
 
 @pytest.mark.parametrize("readers", [20, 200])

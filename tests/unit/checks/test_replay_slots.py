@@ -209,21 +209,52 @@ def pair(verify: Build, **second: Any) -> list[dict[str, Any]]:
         ([203, 103], [202, 102], []),
         ([103, 203], [102, 201], ["b"]),
         ([203, 103], [202, 101], ["a"]),
-        ([103, 203, 300], [102, 202, 301], ["a"]),  # before any real pair of b's place: the first request's
+        ([103, 203, 300], [102, 202, 301], [None]),  # slots of nobody in a batch of two: whose can't be told
         ([103, 203, 201], [102, 202, 300], ["b"]),  # read from b's window
     ],
 )
 def test_whose_pair_it_is(
-    judge: Build, verify: Build, src: list[int], tgt: list[int], wrong: list[str]
+    judge: Build, verify: Build, src: list[int], tgt: list[int], wrong: list[str | None]
 ) -> None:
     found = judge("RPL-MOVE", *pair(verify), move(src, tgt)).findings
     assert [finding.request for finding in found] == wrong
+    assert [finding.message.endswith("(slots of no request of the batch)") for finding in found] == [
+        each is None for each in wrong
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "moved", "notes", "marked"),
+    [
+        (
+            move(TARGETS, SOURCES),
+            ["", "", "103 <- 102"],
+            ["same slot", "same slot", "✗ due 102 <- 103"],
+            (2,),
+        ),
+        (
+            move([*SOURCES, 200], [*TARGETS, 201]),
+            ["", "", "102 <- 103", "201 <- 200"],
+            ["same slot", "same slot", "", "✗ not due"],
+            (3,),
+        ),
+        (move([100], [100]), ["", "", "nothing"], ["same slot", "same slot", "✗ due 102 <- 103"], (2,)),
+    ],
+)
+def test_what_the_engine_moved_stands_beside_what_is_due(
+    judge: Build, verify: Build, call: dict[str, Any], moved: list[str], notes: list[str], marked: tuple[int]
+) -> None:
+    (finding,) = judge("RPL-MOVE", verify(), call).findings
+    (table,) = finding.evidence
+    assert [row[-2] for row in table.rows] == moved
+    assert [row[-1] for row in table.rows] == notes
+    assert (table.columns[-2], table.marked) == ("engine moved", marked)
 
 
 def test_a_pair_may_be_that_of_a_request_whose_path_is_not_known(judge: Build, verify: Build) -> None:
     call = move([103, 300], [102, 301])
     known = judge("RPL-MOVE", *pair(verify, accept_index=[4, -1, -1], accept_len=1), call)
-    assert [finding.request for finding in known.findings] == ["a"]
+    assert [finding.request for finding in known.findings] == [None]
     open_ = judge("RPL-MOVE", *pair(verify, accept_index=None, accept_len=None), call)
     assert not open_.findings and [each.instances for each in open_.unknown] == [1]
 

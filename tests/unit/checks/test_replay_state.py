@@ -67,6 +67,12 @@ def test_a_growth_names_the_kernel(judge: Build) -> None:
     assert (finding.expected, finding.actual) == ("kernels.reserve.grown_length = 32", "new_allocated 18")
 
 
+def test_a_length_that_both_forms_give_is_named_once(judge: Build) -> None:
+    line = reserve(committed=16, allocated=16, reserve=16, new_allocated=48)
+    (finding,) = judge("RPL-RESERVE", line, engine_version=None, pools=paged(16)).findings
+    assert f"{finding.expected}".count("= 32") == 1 and " or " not in finding.message
+
+
 @pytest.mark.parametrize(
     ("columns", "kept"),
     [

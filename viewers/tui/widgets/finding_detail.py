@@ -16,7 +16,7 @@ from speckv_debug.viewers.tui.outline import Entry
 from speckv_debug.viewers.tui.widgets.evidence import evidence_lines
 from speckv_debug.viewers.tui.widgets.finding_list import where
 
-LABEL = 10
+LABEL = 12
 
 
 class FindingDetail(ScrollableContainer):
@@ -65,7 +65,7 @@ def finding_lines(entry: Entry, law: Law | None, width: int) -> Iterator[Content
 def _fields(finding: Finding) -> Iterator[tuple[str, str | None]]:
     yield "due", finding.expected
     yield "engine", finding.actual
-    yield "row", finding.row is not None and f"{finding.row}, epoch {_known(finding.epoch)}" or None
+    yield "request row", finding.row is not None and f"{finding.row}, epoch {_known(finding.epoch)}" or None
     yield "slots", _numbers(finding.slots)
     yield "pages", _numbers(finding.pages)
     yield "again", f"{finding.repeats:,} more times, folded into this one" if finding.repeats else None
