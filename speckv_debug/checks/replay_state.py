@@ -117,7 +117,7 @@ def replayed_state(scope: ReplayedStates) -> Judgement:
     Exceptions: a clear without a width empties the whole ring at the end of a row; a verify of one row clears nothing;
     the online variant of C128 has another layout; a commit may be deferred to the start of the next verify.
     """
-    told = scope.of_clear(scope.clear.lists("ring_rows").present)
+    told = scope.of_clear(scope.clear.lists("ring_rows").filled)
     known = scope.of_clear(scope.clearable)
     clears = scope.table == 0
     online = clears & scope.online

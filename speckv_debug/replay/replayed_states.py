@@ -161,7 +161,7 @@ class ReplayedStates:
             self.clear.ints("width"),
             self.clear.lists("ring_rows"),
         )
-        wrong, judged = np.zeros(len(self.clear), dtype=np.bool_), found.present & self.clearable
+        wrong, judged = np.zeros(len(self.clear), dtype=np.bool_), found.filled & self.clearable
         for size, w in np.unique(np.stack([ring, width])[:, judged], axis=1).T.tolist():
             same = np.flatnonzero(judged & (ring == size) & (width == w))
             for which in self._kernels.pieces(same, size):

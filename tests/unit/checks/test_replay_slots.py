@@ -9,6 +9,7 @@ import pytest
 
 from speckv_debug.checks.run import check
 from speckv_debug.model.finding import CheckResult
+from tests.ledgers import Run
 
 Build = Callable[..., Any]
 SOURCES, TARGETS = [100, 101, 103], [100, 101, 102]
@@ -249,6 +250,18 @@ def test_what_the_engine_moved_stands_beside_what_is_due(
     assert [row[-2] for row in table.rows] == moved
     assert [row[-1] for row in table.rows] == notes
     assert (table.columns[-2], table.marked) == ("engine moved", marked)
+
+
+@pytest.mark.parametrize("lists", [{"src": [100, 101, None]}, {"tgt": [100, None, 102]}, {"src": None}])
+def test_a_call_that_does_not_say_all_it_moves(verify: Build, lists: dict[str, Any]) -> None:
+    """Such as a file of another writer may have; a line can't."""
+    run = Run(tables=["accept", "move", "table_write"])
+    run.lines += [verify(), move(SOURCES, TARGETS) | lists]
+    result = run.check("RPL-MOVE")
+    assert not result.findings
+    assert [(each.why, each.instances) for each in result.unknown] == [
+        ("a source or target of the call is missing", 1)
+    ]
 
 
 def test_a_pair_may_be_that_of_a_request_whose_path_is_not_known(judge: Build, verify: Build) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from speckv_debug.checks.run import check
 from speckv_debug.model.finding import CheckResult, Severity
+from tests.ledgers import Run
 
 Build = Callable[..., Any]
 
@@ -224,6 +225,13 @@ def test_a_clear_that_no_accept_of_its_request_stands_beside(
 ) -> None:
     result = judge("RPL-STATE", verify(), line, pools=STATES)
     assert not result.findings and result.checked["RPL-STATE"] == 1
+
+
+def test_a_ring_row_that_is_missing_in_the_list_is_unknown() -> None:
+    run = Run(tables=["state_clear"], pools=STATES)
+    run.lines.append(clear([]) | {"ring_rows": [5, None], "second_half": float("-inf")})
+    result = run.check("RPL-STATE")
+    assert not result.findings and [each.why for each in result.unknown] == ["no ring_rows"]
 
 
 def test_the_online_variant_is_not_judged(judge: Build) -> None:
