@@ -39,6 +39,8 @@ class Stream:
         }
         self.seqs = sorted(line["seq"] for found in rows.values() for line in found)
 
+        self.missing_head = self.seqs[0] if self.seqs and self.info.from_start else 0
+
     @property
     def present(self) -> tuple[str, ...]:
         return tuple(self._tables)

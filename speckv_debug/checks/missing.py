@@ -150,8 +150,10 @@ def _undeclared(view: ProcessView) -> Iterator[Loss]:
 
 
 def _holes(view: ProcessView, damaged: tuple[Loss, ...]) -> Iterator[Loss]:
-    """Holes that no damaged file explains."""
+    """Holes that no damaged file explains, and a beginning that was not kept."""
     gaps = view.process.gaps()
+    if head := view.process.missing_head:
+        yield Loss(first=0, last=head - 1, why=f"events 0 to {head - 1} are missing")
     for first, end in gaps:
         if any(
             loss.table is not None and not loss.column and loss.first <= first and end - 1 <= loss.last

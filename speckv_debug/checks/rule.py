@@ -46,7 +46,8 @@ class Scope(Protocol):
     (its own event alone if there is no such attribute; an instance whose span holds a hole, a drop of a needed
     table or the end of an unclean recording is unknown); `reads: tuple[str, ...]`, tables whose loss counts beside
     those that the rule needs; `columns_from: tuple[str, ...]`, tables of which a damaged column counts beside those, and
-    `at: Mapping[str, Indices]`, the instances that are events of a table; and `kind(index) -> str`, which keeps instances of different kinds (tables, tensors)
+    `at: Mapping[str, Indices]`, the instances that are events of a table; `rests_on: Mapping[str, tuple[str, ...]]`,
+    columns of a table without which an event counts as lost; and `kind(index) -> str`, which keeps instances of different kinds (tables, tensors)
     from being folded into one finding.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from speckv_debug.checks.explaining import OnError, finding_of
 from speckv_debug.checks.folding import FINDINGS_A_RULE, counted, folded, with_causes
 from speckv_debug.checks.missing import Loss, absent, dropped_rows, losses, lost
 from speckv_debug.checks.progress import OnProgress, Progress
-from speckv_debug.checks.rule import Indices, Judgement, Rule, Scope
+from speckv_debug.checks.rule import Indices, Rule, Scope
 from speckv_debug.checks.selection import Replay, select
+from speckv_debug.checks.untold import untold
 from speckv_debug.checks.windowed import WindowVerdict, judge_windows
 from speckv_debug.model.finding import CheckResult, Finding, Law, Unknown
 from speckv_debug.replay.namespaces import Namespaces
@@ -155,7 +157,7 @@ def _judge_scope(
     on_error: OnError,
 ) -> list[Finding]:
     verdict = rule.check(scope)
-    unknown = _all_unknown(verdict, lost(scope, rule, missing))
+    unknown = _all_unknown(lost(scope, rule, missing), untold(view, scope), verdict.unknown)
     hidden = np.concatenate((NOTHING, *unknown.values()))
     failed = np.setdiff1d(verdict.failed, hidden)
     folds = folded(scope, failed)
@@ -167,11 +169,10 @@ def _judge_scope(
     return findings
 
 
-def _all_unknown(verdict: Judgement, lost_: Mapping[str, Indices]) -> Mapping[str, Indices]:
-    """Both kinds of unknown, each instance once; what is lost comes first."""
-    gone = np.concatenate((NOTHING, *lost_.values()))
-    unknown = dict(lost_)
-    for why, indices in verdict.unknown.items():
+def _all_unknown(*kinds: Mapping[str, Indices]) -> Mapping[str, Indices]:
+    """All kinds of unknown, each instance once, with the first reason."""
+    gone, unknown = NOTHING, dict[str, Indices]()
+    for why, indices in chain.from_iterable(kind.items() for kind in kinds):
         if len(rest := np.setdiff1d(indices, gone)):
             unknown[why] = np.concatenate((unknown.get(why, NOTHING), rest))
             gone = np.concatenate((gone, rest))

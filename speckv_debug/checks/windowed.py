@@ -12,6 +12,7 @@ from speckv_debug.checks.explaining import OnError, finding_of
 from speckv_debug.checks.folding import FINDINGS_A_RULE, NAMED_MORE, Fold, counted, fold_key
 from speckv_debug.checks.progress import Progress
 from speckv_debug.checks.rule import Rule, Scope
+from speckv_debug.checks.untold import lacks
 from speckv_debug.model.finding import Finding
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.settlements import Settlements
@@ -86,7 +87,7 @@ def _judge_window(rule: Rule, window: WindowView, found: WindowVerdict, on_error
         return
     try:
         scope: Scope = getattr(window, rule.scope)
-        found.whole = _looks_further(scope, found)
+        found.whole = _looks_further(scope, found) or any(lacks(window, scope))
         if not found.whole:
             _judge_scope(rule, window, scope, found, on_error)
     except Exception:  # noqa: BLE001 - it raises again, and is told, when it sees the process whole

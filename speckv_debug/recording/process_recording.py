@@ -100,6 +100,16 @@ class ProcessRecording:
         return list(self._gaps)
 
     @property
+    def missing_head(self) -> int:
+        """How many events are missing before the first one, of a process that was recorded from its start.
+
+        A stream may begin at any seq, so this is no gap. One written by hand may count its process line as event 0.
+        """
+        first = min((int(seq[0]) for seq in self.seqs.values() if len(seq)), default=0)
+        by_hand = self.clean is None and first == 1
+        return first if self.info.from_start and not by_hand else 0
+
+    @property
     def last_seq(self) -> int | None:
         """The last event, None without any; reads only the seq columns."""
         return max((int(seq[-1]) for seq in self.seqs.values() if len(seq)), default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from speckv_debug.kernels.reserve import grown_length, grown_length_unaligned
 from speckv_debug.replay.engine_version import PAGE_ALIGNED_RESERVE, RESERVE_AHEAD, sglang_version
 from speckv_debug.replay.lengths import ENDINGS, Lengths, Picked
-from speckv_debug.replay.lives import NEVER
+from speckv_debug.replay.lives import NEVER, search_pairs
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 from speckv_debug.replay.step_keys import Groups, StepKeys
@@ -83,6 +84,11 @@ class Reserves(Picked):
         page_size: The allocator's, or the event's own where the pool does not say; NULL if neither does.
     """
 
+    reads = ("alloc", "lengths")
+    rests_on: Mapping[str, tuple[str, ...]] = {
+        "alloc": ("row", "epoch", "step", "slots"),
+        "lengths": ("row", "epoch", "step", "cause"),
+    }
     columns_from = ("reserve", "alloc", "lengths")
 
     def __init__(self, lengths: Lengths) -> None:
@@ -169,7 +175,10 @@ class Reserves(Picked):
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """From right before the reserve, or the events of its row and step, to right behind them."""
+        """From right before the reserve, or the events of its row and step, to right behind them.
+
+        Where no grant is seen it may still come: to the row's next report, or to the launch of the step.
+        """
         own, group = self.ints("seq"), self._groups.of_key
         first, last = own, own
         for table in ("alloc", "lengths"):
@@ -179,7 +188,22 @@ class Reserves(Picked):
             np.maximum.at(high, groups[groups >= 0], seq[groups >= 0])
             first = np.where(low[group] == NEVER, first, low[group])
             last = np.where(high[group] < 0, last, high[group])
-        return np.minimum(first, own) - 1, np.maximum(last, own) + 1
+        last = np.where(self._ungranted & (last <= own), self._launch, last)
+        return np.minimum(first, own) - 1, np.where(last == NEVER, last, np.maximum(last, own) + 1)
+
+    @property
+    def _launch(self) -> Int64s:
+        """The first forward or accept of each reserve's step behind it, NEVER if there is none."""
+        tables = [self.lengths.columns(name) for name in ("forward", "accept")]
+        step, seq = (np.concatenate([table.ints(name) for table in tables]) for name in ("step", "seq"))
+        own = np.stack((self.ints("step"), self.ints("seq")))
+        steps = np.unique(np.concatenate((step, own[0])))
+        order = np.lexsort((seq, step))
+        at = search_pairs(
+            *(np.searchsorted(steps, step[order]), seq[order]), np.searchsorted(steps, own[0]), own[1]
+        )
+        same = np.append(step[order], NULL)[at] == own[0]
+        return np.where(same, np.append(seq[order], NEVER)[at], NEVER)
 
     @cached_property
     def _keys(self) -> StepKeys:

@@ -82,6 +82,11 @@ class Columns:
         found: Ragged = self._cached(name, _lists)
         return found
 
+    def absent(self, name: str) -> Mask:
+        """Where a column has no value."""
+        found: Mask = self._cached(("absent", name), _absent)
+        return found
+
     def strings(self, name: str, index: int) -> tuple[str, ...] | None:
         """One value of a column of text lists."""
         if ("strings", name) not in self._cache:
@@ -100,10 +105,10 @@ class Columns:
         """One value of a text column, None where absent or where the table has no such column."""
         return self.texts(name)[index] if self.has(name) else None
 
-    def _cached(self, name: str, convert: Any) -> Any:
-        if name not in self._cache:
-            self._cache[name] = convert(self._column(name))
-        return self._cache[name]
+    def _cached(self, key: str | tuple[str, str], convert: Any) -> Any:
+        if key not in self._cache:
+            self._cache[key] = convert(self._column(key if isinstance(key, str) else key[1]))
+        return self._cache[key]
 
     def _column(self, name: str) -> Any:
         """The column as Arrow has it; it is asked for once."""
@@ -135,6 +140,10 @@ def _lists(column: Any) -> Ragged:
     array = _array(column)
     lengths = np.asarray(filled(pc.list_value_length(array), 0), dtype=np.int64)
     return Ragged(_ints(array.flatten()), starts(lengths), ~_flags(array.is_null()))
+
+
+def _absent(column: Any) -> Mask:
+    return _flags(_array(column).is_null())
 
 
 def _flags(array: Any) -> Mask:

@@ -58,12 +58,20 @@ class Compactions:
 
     @cached_property
     def after_start(self) -> Int64s:
-        """Where each instance's block begins in `after`."""
+        """Where each instance's block begins in `after`; NULL where the list is neither of blocks nor gathered."""
         block = self.verifies.block_start[self.verify]
         width = self.verifies.ragged("accept_index").lengths[self.verify]
         ends = starts(width)
         first = np.repeat(starts(self._counts)[:-1], self._counts)
-        return np.where(self.in_blocks, block, ends[:-1] - ends[first])
+        behind = np.where(self.gathered, ends[:-1] - ends[first], NULL)
+        return np.where(self.in_blocks, block, behind)
+
+    @cached_property
+    def gathered(self) -> Mask:
+        """`after` is gathered to the blocks of the batch's accept_index; a list of another length was cut."""
+        width = self.verifies.ragged("accept_index").lengths[self.verify]
+        total = np.bincount(self.event, weights=width, minlength=len(self.after))
+        return np.asarray((total == self.after.lengths)[self.event], dtype=np.bool_)
 
     def due_and_found(self) -> tuple[Int64s, Int64s, Int64s]:
         """(instance, due, found) for each accepted row; NULL where a list does not reach so far."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +21,7 @@ class Successions(Picked):
     """
 
     reads = ("lengths", "forward", "release")
+    rests_on: Mapping[str, tuple[str, ...]] = {**Picked.rests_on, "forward": ("mode", "row", "epoch")}
 
     def __init__(self, lengths: Lengths) -> None:
         super().__init__(lengths, "accept", ~lengths.verifies.padding)

@@ -20,7 +20,7 @@ from speckv_debug.replay.ledger_events import GIVING, TABLES, GetColumns, Ledger
 from speckv_debug.replay.ledger_facts import JUDGED, LATE, UNSEEN, End, Facts
 from speckv_debug.replay.ledger_groups import FreeGroups
 from speckv_debug.replay.ledger_heads import Heads
-from speckv_debug.replay.ledger_loss import HARMLESS, forget, unproven
+from speckv_debug.replay.ledger_loss import HARMLESS, forget, unproven, untold
 from speckv_debug.replay.ledger_tenure import ALIVE, Tenure, TenureStore
 from speckv_debug.replay.ledger_trims import Trims
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
@@ -86,8 +86,9 @@ class Ledger:
         self.trims = Trims(self.events.rows["release"], self.events.rows["lengths"])
         self.given = self.pages_given
         self.now = np.array([0, 0, NULL, 0, 0], dtype=np.int64)
-        self.seen_whole = process.info.from_start and not _headless(process)
-        self.why = self.facts.reason(LATE)
+        head = process.missing_head
+        self.seen_whole = process.info.from_start and not head and not _headless(process)
+        self.why = self.facts.reason(_missing(0, head) if head else LATE)
         self.seq = -1
         self._prepare()
 
@@ -111,21 +112,28 @@ class Ledger:
             self.main.state[: pages_between(0, space.reserved, space.page_size)] = UNKNOWN
 
     def _run(self, until_seq: int | None) -> None:
-        order, gaps = self.events.order(), self.process.gaps()
+        order = self.events.order()
         count = len(order.seq)
         stop = count if until_seq is None else int(np.searchsorted(order.seq, until_seq, side="right"))
         fold, at = self._folder(count), 0
-        for first, end in gaps:
+        for end, why in self._breaks():
             behind = int(np.searchsorted(order.seq[:stop], end))
             if behind == stop:
                 break
             fold(order.part(at, behind))
-            self.lose(_missing(first, end) if len(gaps) <= NAMED_HOLES else _missing_in(gaps))
+            self.lose(why)
             at = behind
         fold(order.part(at, stop))
         if stop == count:
             ledger_lengths.finish(self)
             unproven(self)
+
+    def _breaks(self) -> list[tuple[int, str]]:
+        """Before which `seq` something is lost, ascending, and why: holes, and events that lack what they are about."""
+        gaps = self.process.gaps()
+        many = len(gaps) > NAMED_HOLES
+        holes = [(end, _missing_in(gaps) if many else _missing(first, end)) for first, end in gaps]
+        return sorted([*holes, *untold(self)])
 
     def _folder(self, count: int) -> Callable[[Order], None]:
         """How so many events are folded: compiled code pays off only over many."""

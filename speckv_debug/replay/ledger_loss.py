@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,32 @@ if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
 
 HARMLESS = ("forward", "accept", "pool_stat", "move", "compact", "reserve", "note", "state_clear")
+
+
+VITAL = {
+    "cache": ("action",),
+    "free_group": ("action", "group"),
+    "release": ("kind",),
+    "row_alloc": ("row",),
+    "row_free": ("row",),
+    "table_write": ("row", "start"),
+}
+"""Columns without which an event may have done anything to any page or row."""
+
+
+def untold(ledger: Ledger) -> Iterator[tuple[int, str]]:
+    """Behind which `seq` nothing is known because an event does not say what it did, and why."""
+    for table, names in VITAL.items():
+        columns = ledger.events.table(table).columns
+        for name in names:
+            if len(columns) and not (name == "group" and _ungrouped(ledger)):
+                for seq in columns.ints("seq")[columns.absent(name)].tolist():
+                    yield seq + 1, f"events of {table} have no {name}"
+
+
+def _ungrouped(ledger: Ledger) -> bool:
+    """Frees belong to the group that is open: none names one."""
+    return bool(ledger.events.table("free").columns.absent("group").all())
 
 
 def forget(ledger: Ledger, index: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -49,6 +49,12 @@ class Picked:
     """Some events of one table, in its order."""
 
     columns_from: tuple[str, ...] = ("accept", "lengths", "release", "row_alloc", "row_free")
+    rests_on: Mapping[str, tuple[str, ...]] = {
+        "accept": ("row", "epoch"),
+        "lengths": ("row", "epoch", "cause"),
+        "release": ("row", "epoch", "kind"),
+        "row_free": ("row", "epoch"),
+    }
 
     def __init__(self, lengths: Lengths, table: str, which: Mask) -> None:
         self.lengths, self.table, self.info = lengths, table, lengths.info

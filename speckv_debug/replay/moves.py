@@ -14,6 +14,9 @@ from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask, starts
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import reserved
 
+CALLS = {"move": ("src", "tgt", "step")}
+"""What has to be known of a mover call to tell whose rows it moves where."""
+
 
 class MoveCalls:
     """One instance a row of `move`: one call `KV[tgt] <- KV[src]`."""

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.replay.batches import batch_spans
-from speckv_debug.replay.moves import Relocations
+from speckv_debug.replay.moves import CALLS, Relocations
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask, spread
 from speckv_debug.replay.verifies import VerifyBatch
@@ -48,6 +48,7 @@ class PairMatch:
     """
 
     reads = ("accept", "move")
+    rests_on = CALLS
 
     def __init__(self, due: DuePairs, relocations: Relocations) -> None:
         self.due, self.relocations = due, relocations

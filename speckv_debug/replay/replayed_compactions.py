@@ -109,7 +109,7 @@ class ReplayedCompactions:
         index = self.verifies.ragged("accept_index")
         ends = starts(index.lengths[self.verify])
         behind = ends[:-1] - ends[np.searchsorted(self.event, self.event)]
-        gathered = np.where(index.present[self.verify], behind, NULL)
+        gathered = np.where(index.present[self.verify] & self.recorded.gathered, behind, NULL)
         return np.where(self.recorded.in_blocks, self.block, gathered)
 
     @cached_property

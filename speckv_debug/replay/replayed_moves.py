@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from speckv_debug.replay.moves import Relocations
+from speckv_debug.replay.moves import CALLS, Relocations
 from speckv_debug.replay.places import Place, place_at
 from speckv_debug.replay.ragged import Int64s, Mask, Ragged, any_per_list, mask, spread, starts
 from speckv_debug.replay.readers import END
@@ -45,6 +45,7 @@ class ReplayedMoves:
 
     reads = ("accept", "move", "table_write")
     columns_from = ("forward", "cache", "row_free")
+    rests_on = CALLS
 
     def __init__(self, due: RecomputedPairs, relocations: Relocations, settlements: Settlements) -> None:
         self.due, self.relocations, self.settlements = due, relocations, settlements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,6 +32,7 @@ class Settlements:
 
     reads = ("accept", "move", "compact", "table_write")
     columns_from = ("forward", "cache", "row_free")
+    rests_on: Mapping[str, tuple[str, ...]] = {"move": ("src", "tgt"), "compact": ("step", "tensor")}
 
     def __init__(self, columns: Callable[[str], Columns], match: PairMatch, readers: NextReads) -> None:
         self._columns, self._match, self._readers = columns, match, readers

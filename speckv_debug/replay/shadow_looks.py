@@ -126,10 +126,12 @@ def _again(claims: _Claims, units: ShadowUnits) -> Part:
 def _settled(dues: Dues, entries: RowEntries, units: ShadowUnits, lives: Lives) -> Part:
     """Looks at what nobody reads any more: after the last move of the verify's own step, or at once where all is in place.
 
-    Where the recording does not list `table_write` no later look is safe, so every verify is looked at then.
+    Where the recording does not list `table_write` no later look is safe, so every verify is looked at then, and no other
+    forward: only a verify says what its row names.
     """
     readers, writes = dues.readers, dues.writes
-    wanted = np.flatnonzero(dues.seen & ((dues.first < 0) | (not entries.listed)))
+    told = entries.listed | (writes.verify[readers.event] >= 0)
+    wanted = np.flatnonzero(dues.seen & ((dues.first < 0) | (not entries.listed)) & told[dues.reader])
     event = readers.event[dues.reader[wanted]]
     unit, seq = units.of_event[event], writes.time[event] + 1
     moved, moved_seq = _last_move(units, event)

@@ -10,7 +10,7 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.lives import Lives
-from speckv_debug.replay.moves import MoveCalls
+from speckv_debug.replay.moves import CALLS, MoveCalls
 from speckv_debug.replay.places import Place, place_at
 from speckv_debug.replay.ragged import Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.shadow_dues import Dues, Readers
@@ -35,6 +35,11 @@ class ShadowReplay:
 
     reads = ("accept", "forward", "move", "table_write")
     columns_from = ("alloc", "transfer", "release", "row_alloc", "row_free")
+    rests_on = CALLS | {
+        "accept": ("row", "epoch", "step"),
+        "forward": ("mode", "row", "epoch", "slots"),
+        "table_write": ("row", "epoch", "start", "slots"),
+    }
 
     def __init__(
         self,

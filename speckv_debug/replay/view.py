@@ -127,7 +127,8 @@ class ProcessView:
     @cached_property
     def dummy_rows(self) -> DummyRows:
         """One instance a row of a forward or verify that only pads the batch."""
-        return DummyRows(self.columns, self.verifies, self.info)
+        first = 0 if self.process.missing_head else None
+        return DummyRows(self.columns, self.verifies, self.info, first)
 
     @cached_property
     def row_reaches(self) -> RowReaches:

@@ -33,6 +33,7 @@ class ForwardWrites:
     """
 
     reads = ("forward", "accept")
+    rests_on: Mapping[str, tuple[str, ...]] = {"forward": ("mode", "row", "step"), "accept": ("row", "step")}
 
     def __init__(self, forward: Columns, verifies: VerifyBatch, info: Process) -> None:
         self.columns, self.verifies, self.info = forward, verifies, info
