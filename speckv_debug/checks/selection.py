@@ -24,15 +24,20 @@ def select(only: Collection[str], ignore: Collection[str], replay: Replay = "on"
         replay: `off` leaves out the rules that run the kernels, `only` leaves out all others.
 
     Raises:
-        UsageError: A rule id that does not exist, or one to run that `replay` leaves out.
+        UsageError: A rule id that does not exist, or one to run that `replay` leaves out; no rule is left.
     """
     left_out = {named(id).id for id in ignore}
     for id in only:
         _refuse_left_out(named(id), replay)
     chosen = {named(id).id for id in only} or set(RULES)
-    return tuple(
+    rules = tuple(
         rule for id, rule in RULES.items() if id in chosen - left_out and rule.replays in _KINDS[replay]
     )
+    if not rules:
+        raise UsageError(
+            "no rule is left to run", "Leave out fewer: --ignore takes away what --rule asks for."
+        )
+    return rules
 
 
 _KINDS: dict[Replay, tuple[bool, ...]] = {"on": (False, True), "off": (False,), "only": (True,)}

@@ -10,13 +10,18 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from speckv_debug.cli.hint import inspect_command
 from speckv_debug.cli.opening import open_recording
 from speckv_debug.cli.output import typed
 from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.cli.replaying import add_replay_options
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.finding import CheckResult
+
+if TYPE_CHECKING:
+    from speckv_debug.recording.reader import Recording
 
 EXAMPLES = """examples:
   speckv-debug check run.speckv
@@ -63,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         from speckv_debug.viewers.terminal import text
 
         text.render(result, recording, sys.stdout, verbose=args.verbose, color=_wants_color())
-    _say_next(args.recording, result)
+    _say_next(args.recording, recording, result)
     return VERDICTS[result.verdict]
 
 
@@ -71,11 +76,10 @@ def _wants_color() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _say_next(path: Path, result: CheckResult) -> None:
-    first = next((f.step for f in result.findings if f.step is not None and f.cause is None), None)
-    at = "" if first is None else f" --at {first}"
-    command = "info" if result.verdict == "unknown" else "inspect"
-    print(f"next: speckv-debug {command} {typed(path)}{at if command == 'inspect' else ''}", file=sys.stderr)
+def _say_next(path: Path, recording: Recording, result: CheckResult) -> None:
+    info = f"speckv-debug info {typed(path)}"
+    command = info if result.verdict == "unknown" else inspect_command(path, recording, result)
+    print(f"next: {command}", file=sys.stderr)
 
 
 def _show_traceback(rule: str, error: Exception) -> None:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from speckv_debug.cli.hint import inspect_command
 from speckv_debug.cli.output import add_output_options, claim, typed
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
@@ -54,10 +55,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{printable(str(out))} is no name for a recording", "Name it: -o NAME.speckv")
     report = claim(out.with_name(out.name + ".html"), args.force, kind="file")
     _record(out, args.force, args.seed, fault)
-    result = _show(out, report)
+    recording, result = _show(out, report)
     _say(f"wrote {typed(report)}")
-    steps = [f.step for f in result.findings if f.step is not None and f.cause is None]
-    print(f"next: speckv-debug inspect {typed(out)}{f' --at {steps[0]}' if steps else ''}", file=sys.stderr)
+    print(f"next: {inspect_command(out, recording, result)}", file=sys.stderr)
     return ExitCode.CLEAN
 
 
@@ -108,7 +108,7 @@ def _tell_fault(fault: Fault, demo: Demo) -> None:
         _say(f"the engine did not survive it: {demo.stopped}")
 
 
-def _show(out: Path, report: Path) -> CheckResult:
+def _show(out: Path, report: Path) -> tuple[Recording, CheckResult]:
     from speckv_debug.checks.run import check
     from speckv_debug.cli.opening import open_recording
     from speckv_debug.cli.report import write_report
@@ -119,7 +119,7 @@ def _show(out: Path, report: Path) -> CheckResult:
     text.render(result, recording, sys.stdout, color=_wants_color())
     sys.stdout.flush()
     write_report(recording, result, report)
-    return result
+    return recording, result
 
 
 def _wants_color() -> bool:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from speckv_debug.cli.hint import inspect_command
 from speckv_debug.cli.output import add_output_options, claim, default_output, typed
 from speckv_debug.cli.replaying import add_replay_options
 from speckv_debug.model.text import printable
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         write_report(recording, result, out)
         print(f"speckv-debug: wrote {typed(out)}", file=sys.stderr)
-    print(f"next: {_next(args.recording, result)}", file=sys.stderr)
+    print(f"next: {inspect_command(args.recording, recording, result)}", file=sys.stderr)
     return 0
 
 
@@ -83,9 +84,3 @@ def write_report(recording: Recording, result: CheckResult, out: Path) -> None:
 def _say_broken_rule(rule: str, error: Exception) -> None:
     words = f"speckv-debug: rule {rule} failed: {printable(str(error))}; its instances are unknown"
     print(words, file=sys.stderr)
-
-
-def _next(recording: Path, result: CheckResult) -> str:
-    steps = [f.step for f in result.findings if f.step is not None and f.cause is None]
-    at = f" --at {steps[0]}" if steps else ""
-    return f"speckv-debug inspect {typed(recording)}{at}"

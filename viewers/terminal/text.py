@@ -58,9 +58,19 @@ def _loud(result: CheckResult, recording: Recording, paint: Paint, verbose: bool
     mark = paint.bad("✗") if result.verdict == "findings" else paint.doubt("?")
     yield f"{mark} {printable(headline(recording))}"
     yield _verdict_line(result)
+    yield from _field("lost", _lost(recording))
     yield from _blocks(result, paint, verbose)
     yield ""
     yield _judged(result)
+
+
+def _lost(recording: Recording) -> str:
+    """How many events the recording says it holds, where none of them can be read."""
+    if any(len(process.table(name)) for process in recording.processes for name in process.present):
+        return ""
+    counts = [process.info.raw.get("events") for process in recording.processes]
+    events = sum(count for count in counts if isinstance(count, int) and count > 0)
+    return f"process.json names {number(events, 'event')}; no table of them is there" if events else ""
 
 
 def _verdict_line(result: CheckResult) -> str:
@@ -80,21 +90,25 @@ def _blocks(result: CheckResult, paint: Paint, verbose: bool) -> Iterator[str]:
     groups: dict[tuple[str, Severity], list[RootCause]] = {}
     for root in root_causes(result.findings):
         groups.setdefault((root.finding.rule, root.finding.severity), []).append(root)
+    several = len({finding.process for finding in result.findings}) > 1
     for roots in groups.values():
         shown = roots if verbose else roots[:SHOWN_ROOTS]
         for root in shown:
             yield ""
-            yield from _block(root, result, paint)
+            yield from _block(root, result, paint, several)
         if more := roots[len(shown) :]:
-            places = "; ".join(_where(root.finding).removeprefix(" · ") for root in more[:SHOWN_PLACES])
+            places = "; ".join(
+                _where(root.finding, several).removeprefix(" · ") for root in more[:SHOWN_PLACES]
+            )
             rest = f" and {len(more) - SHOWN_PLACES:,} more (--verbose)" if more[SHOWN_PLACES:] else ""
             yield from _field("also", f"{places}{rest}")
 
 
-def _block(cause: RootCause, result: CheckResult, paint: Paint) -> Iterator[str]:
+def _block(cause: RootCause, result: CheckResult, paint: Paint, several: bool) -> Iterator[str]:
     root = cause.finding
     law = result.laws.get(root.rule)
-    yield f"{paint.severity(MARKS[root.severity], root.severity)}  {paint.strong(root.rule)}{printable(_where(root))}"
+    mark, where = paint.severity(MARKS[root.severity], root.severity), printable(_where(root, several))
+    yield f"{mark}  {paint.strong(root.rule)}{where}"
     yield from _field("found", root.message)
     if law is not None:
         yield from _field("law", law.law)
@@ -110,8 +124,10 @@ def _block(cause: RootCause, result: CheckResult, paint: Paint) -> Iterator[str]
         yield from _field("then", then)
 
 
-def _where(finding: Finding) -> str:
-    facts = [("step", finding.step), ("request", finding.request)]
+def _where(finding: Finding, several: bool) -> str:
+    """Process (where the findings are of several), step, request or row; the event where no step is known."""
+    facts: list[tuple[str, object]] = [("process", finding.process)] if several else []
+    facts += [("step", finding.step), ("request", finding.request)]
     facts += [] if finding.request is not None else [("row", finding.row)]
     facts += [("seq", finding.first_seq)] if finding.step is None else []
     return "".join(f" · {name} {value}" for name, value in facts if value is not None)
@@ -131,6 +147,8 @@ def _evidence(evidence: Evidence, paint: Paint) -> Iterator[str]:
 
 def _judged(result: CheckResult) -> str:
     judged, missed = sum(result.checked.values()), sum(u.instances for u in result.unknown)
+    if not judged + missed:
+        return "there is no instance of any rule"
     share = f"judged {100 * result.judged_share:.1f} % of {number(judged + missed, 'instance')}"
     why = [f"{u.rule} ({printable(u.why)})" for u in result.unknown]
     if not why:

@@ -263,6 +263,11 @@ def test_rules_are_chosen_by_name_in_any_case() -> None:
     assert "MOV-PAIR" in error.value.remedy
 
 
+def test_to_leave_out_all_rules_is_a_mistake() -> None:
+    with pytest.raises(UsageError, match="no rule is left"):
+        select(["RPL-MOVE"], ["rpl-move"])
+
+
 def test_rules_stand_in_the_order_of_the_catalogue() -> None:
     families = list(dict.fromkeys(rule.partition("-")[0] for rule in RULES))
     assert families == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -68,6 +69,28 @@ def test_each_consequence_stands_under_one_root_cause(recording: Recording) -> N
     lines = shown(CheckResult(findings=findings, checked={"MOV-PAIR": 9}), recording).splitlines()
     assert lines[1] == "2 root causes, 2 consequences, since step 812"
     assert [line for line in lines if "then" in line] == ["   then     RPL-SHADOW steps 812 to 813 (2 times)"]
+
+
+def test_findings_of_several_processes_name_theirs(recording: Recording) -> None:
+    findings = tuple(finding("MOV-PAIR", 5, step=812, process=process) for process in ("tp0", "tp1"))
+    text = shown(CheckResult(findings=findings, checked={"MOV-PAIR": 9}), recording)
+    heads = [line for line in text.splitlines() if line.startswith("E  ")]
+    assert heads == ["E  MOV-PAIR · process tp0 · step 812", "E  MOV-PAIR · process tp1 · step 812"]
+
+
+def test_no_instance_is_no_share(recording: Recording) -> None:
+    text = shown(CheckResult(), recording)
+    assert "there is no instance of any rule" in text and "%" not in text
+
+
+def test_tables_that_are_all_gone_are_missed(recording: Recording) -> None:
+    (file,) = recording.path.glob("*/process.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"events": 652}))
+    assert "process.json" not in shown(CheckResult(), Recording.open(recording.path))
+    for part in recording.path.glob("*/*/*.parquet"):
+        part.unlink()
+    text = shown(CheckResult(), Recording.open(recording.path))
+    assert "   lost     process.json names 652 events; no table of them is there" in text.splitlines()
 
 
 def test_nothing_judged_is_not_called_clean(recording: Recording) -> None:

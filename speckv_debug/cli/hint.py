@@ -1,0 +1,21 @@
+"""The command that shows what a check found first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from speckv_debug.cli.output import typed
+
+if TYPE_CHECKING:
+    from speckv_debug.model.finding import CheckResult
+    from speckv_debug.recording.reader import Recording
+
+
+def inspect_command(path: Path, recording: Recording, result: CheckResult) -> str:
+    """Such as `speckv-debug inspect run.speckv --at 6`; with the process where the recording has several."""
+    first = next((f for f in result.findings if f.step is not None and f.cause is None), None)
+    if first is None:
+        return f"speckv-debug inspect {typed(path)}"
+    of = f" --process {typed(Path(first.process))}" if len(recording.processes) > 1 else ""
+    return f"speckv-debug inspect {typed(path)} --at {first.step}{of}"
