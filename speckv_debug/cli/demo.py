@@ -92,7 +92,10 @@ def _record(out: Path, force: bool, seed: int, fault: Fault | None) -> None:
         _say(f"recording the reference engine into {typed(out)}" + (f", {fault.name}" if fault else ""))
         demo = record_demo(place.path, seed=seed, fault=fault)
         place.keep()
-    _say(f"served {len(demo.outcome.requests)} requests in {demo.outcome.engine.observer.step} steps")
+    requests = demo.outcome.requests.values()
+    served = sum(request.epoch is not None for request in requests)
+    left = f"; {len(requests) - served} gave up while waiting" if served < len(requests) else ""
+    _say(f"served {served} requests in {demo.outcome.engine.observer.step} steps{left}")
     if fault:
         _tell_fault(fault, demo)
 

@@ -21,6 +21,13 @@ def demo(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+def named(recording: Path, table: str) -> set[str]:
+    """The requests that a table names."""
+    (process,) = Recording.open(recording).processes
+    found: list[str | None] = process.table(table).column("request").to_pylist()
+    return {request for request in found if request is not None}
+
+
 def test_a_fault_is_recorded_found_and_reported_and_the_command_may_be_typed_twice(tmp_path: Path) -> None:
     words = ("-f", "--fault", "move-direction-swapped", "-o", "broken.speckv")
     first = demo(tmp_path, *words)
@@ -38,6 +45,9 @@ def test_without_a_fault_nothing_is_found_and_no_output_is_overwritten(tmp_path:
     done = demo(tmp_path)
     assert done.returncode == 0, done.stderr
     assert "nothing found" in done.stdout
+    served = re.search(r"served (\d+) requests in \d+ steps; 1 gave up while waiting", done.stderr)
+    requests = {r for name in ("accept", "row_alloc") for r in named(tmp_path / "demo.speckv", name)}
+    assert served and int(served[1]) == len(requests)
     assert "next: speckv-debug inspect demo.speckv" in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"demo.speckv", "demo.speckv.html"}
     manifest = (tmp_path / "demo.speckv" / "manifest.json").read_bytes()
