@@ -39,8 +39,13 @@ from speckv_debug.replay.stream import Stretches
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
 
-OVER_LIVES = {"successions", "commits", "late_commits", "bounds", "reserves", "replayed_reserves"}
-"""Scopes that look at the lives of request rows."""
+OF_PAIRS = frozenset({"relocations", "pair_match", "launches", "settlements", "replayed_moves"})
+BESIDE = {
+    "lengths": {"successions", "commits", "late_commits", "bounds", "reserves", "replayed_reserves"},
+    "recomputed_slots": {"replayed_slots", "replayed_moves"},
+    **dict.fromkeys(("relocations", "due_pairs", "pair_match", "settlements"), OF_PAIRS),
+}
+"""What scopes are made from, and the scopes that it is held for."""
 __all__ = ["ProcessView", "Recording", "views"]
 
 
@@ -84,10 +89,9 @@ class ProcessView:
 
     def let_go(self, scope: str, needed: AbstractSet[str]) -> None:
         """Free what a scope holds, unless it is among those still needed; it is made again if it is asked for."""
-        if scope not in needed:
-            vars(self).pop(scope, None)
-        if not needed & OVER_LIVES:
-            vars(self).pop("lengths", None)
+        for name in (scope, *(made for made, users in BESIDE.items() if not needed & users)):
+            if name not in needed:
+                vars(self).pop(name, None)
 
     def keep(self, table: str, columns: Columns) -> None:
         """Look at these columns of a table from now on."""
