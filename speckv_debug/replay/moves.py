@@ -14,8 +14,8 @@ from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask, starts
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import reserved
 
-CALLS = {"move": ("src", "tgt", "step")}
-"""What has to be known of a mover call to tell whose rows it moves where."""
+CALLS = {"accept": ("step",), "move": ("src", "tgt", "step")}
+"""What has to be known of mover calls and verifies to tell whose rows a call moves where."""
 
 
 class MoveCalls:

@@ -121,6 +121,12 @@ def test_a_move_without_its_targets_hides_a_fault_of_that_move_alone(demo: Proce
     assert result.checked["MOV-PAIR"] > 0
 
 
+def test_an_accept_without_its_step_leaves_its_moves_to_nobody(demo: ProcessRecording) -> None:
+    rows = demo.table("accept")
+    for row in range(8, len(rows), 3):
+        assert not wrong(judged(demo, {"accept": without(rows, "step", [row])})), rows.column("seq")[row]
+
+
 def test_no_write_of_a_request_row_was_recorded(demo: ProcessRecording) -> None:
     listed = tuple(name for name in demo.info.tables if name != "table_write")
     result = judged(
