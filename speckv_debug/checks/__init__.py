@@ -10,6 +10,7 @@ from speckv_debug.checks import (
     replay_shadow,
     replay_slots,
     replay_state,
+    state,
     trace,
 )
 from speckv_debug.checks.rule import RULES, sort_rules
@@ -27,5 +28,6 @@ __all__ = [
     "replay_shadow",
     "replay_slots",
     "replay_state",
+    "state",
     "trace",
 ]

@@ -8,16 +8,14 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.model.process import Process
+from speckv_debug.replay.clears import WIDEST_RING, only_verify, requests_in
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.replayed_paths import ReplayedPaths
-from speckv_debug.replay.writes import numbered
 
 TABLES = ("state_clear", "state_commit")
-WIDEST_RING = 1 << 20
-"""Rows of a ring; one beyond is no ring that an engine has."""
 
 
 class ReplayedStates:
@@ -66,29 +64,20 @@ class ReplayedStates:
     def accept(self) -> Int64s:
         """The accept of the same step and request row, -1 if there is none, or more than one."""
         row = self._ints("row")
-        return np.where(row == NULL, -1, self._only_verify(self.verifies.row, row))
+        return np.where(
+            row == NULL, -1, only_verify(self.verifies, self.verifies.row, self._ints("step"), row)
+        )
 
     @cached_property
     def own(self) -> Int64s:
         """The accept of the same step and request as a clear after a verify, -1 if there is none, or more than one."""
-        requests, verified = self.clear.texts("request"), self.verifies.request
-        codes = {name: code for code, name in enumerate(verified.names)}
-        clears = np.array([*(codes.get(name, -1) for name in requests.names), -1])[requests.codes]
+        clears = requests_in(self.clear, self.verifies)
         clears[self.clear.ints("width") == NULL] = -1  # at the end of a row, which is not that of a verify
         request = np.full(len(self), -1, dtype=np.int64)
         request[self.table == 0] = clears[self.event[self.table == 0]]
-        return np.where(request < 0, -1, self._only_verify(verified.codes.astype(np.int64), request))
-
-    def _only_verify(self, of_verify: Int64s, of_event: Int64s) -> Int64s:
-        """The verify of each event's step that has the same value, -1 if there is none, or more than one."""
-        step = self._ints("step")
-        keys = np.hstack([np.stack([self.verifies.step, of_verify]), np.stack([step, of_event])])
-        number, count = numbered(keys), len(self.verifies)
-        times = np.bincount(number[:count], minlength=int(number.max(initial=-1)) + 1)
-        found = np.full(len(times), -1, dtype=np.int64)
-        found[number[:count]] = np.arange(count)
-        alone = (times[number[count:]] == 1) & (step != NULL)
-        return np.where(alone, found[number[count:]], -1)
+        of_verify = self.verifies.request.codes.astype(np.int64)
+        found = only_verify(self.verifies, of_verify, self._ints("step"), request)
+        return np.where(request < 0, -1, found)
 
     @cached_property
     def earlier(self) -> Int64s:

@@ -13,6 +13,7 @@ from typing import Any
 from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.bounds import Bounds, Reserves
+from speckv_debug.replay.clears import RingClears
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.compactions import Compactions
 from speckv_debug.replay.continuity import Successions
@@ -158,6 +159,11 @@ class ProcessView:
     def compactions(self) -> Compactions:
         """One instance a verify and a compaction of its step."""
         return Compactions(self.columns("compact"), self.verifies)
+
+    @cached_property
+    def ring_clears(self) -> RingClears:
+        """One instance a clear of a C128 compressor ring."""
+        return RingClears(self.columns("state_clear"), lambda: self.verifies, self.info)
 
     @cached_property
     def settlements(self) -> Settlements:

@@ -1,0 +1,177 @@
+"""ST-C128: which ring rows a clear may empty, and what looks like a break of the law and is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from speckv_debug.checks.run import check
+from speckv_debug.model.finding import CheckResult
+from tests.ledgers import Run
+
+Build = Callable[..., Any]
+POOLS = [
+    {"name": "full", "kind": "full", "slots": 960, "page_size": 1, "reserved_slots": 1},
+    {"name": "c128_state", "kind": "c128_state", "slots": 64, "page_size": 1, "reserved_slots": 0},
+    {"name": "mamba", "kind": "mamba", "slots": 8, "page_size": 1, "reserved_slots": 1},
+]
+
+
+@pytest.fixture
+def judge(record: Build) -> Build:
+    def run(*lines: dict[str, Any], replay: bool = False, **settings: Any) -> CheckResult:
+        head = {"pools": POOLS, "settings": settings, "tables": ["accept", "state_clear"]}
+        return check(
+            record(*lines, head=head),
+            only=["ST-C128", *(["RPL-STATE"] if replay else [])],
+            on_error=lambda rule, e: pytest.fail(f"{rule}: {e!r}"),
+        )
+
+    return run
+
+
+def clear(rows: list[int] | None, **columns: Any) -> dict[str, Any]:
+    line = {"event": "state_clear", "step": 1, "pool": "c128_state", "request": "a", "row": 1, "seq_len": 10}
+    line |= {"accept_len": 3, "width": 4, "ring_size": 8, "ring_rows": rows}
+    line |= {"first_half": 0.0, "second_half": "-inf"} | columns
+    return {name: value for name, value in line.items() if value is not None}
+
+
+def whole(rows: list[int], **columns: Any) -> dict[str, Any]:
+    return clear(rows, seq_len=None, accept_len=None, width=None, **columns)
+
+
+READ = ", which holds accepted position 12, read at boundary 128"
+WRAPPED = ", which holds accepted position 14, read at boundary 128"
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        (clear([5]), ""),
+        (clear([5, 5]), ""),
+        (clear([4, 5]), f"ring row 4 is cleared{READ}"),
+        (clear([]), "ring row 5 is not cleared, which holds rejected position 13"),
+        (clear([5, 6]), "ring row 6 is cleared"),
+        (clear([5, 8]), "ring row 8 is cleared"),
+        (clear([5, -1]), "ring row -1 is cleared"),
+        (clear([5], first_half=1.0), "the cleared ring rows are left at 1 and -inf"),
+        (clear([5], second_half=0.0), "the cleared ring rows are left at 0 and 0"),
+        (clear([5], second_half="nan"), "the cleared ring rows are left at 0 and nan"),
+        (clear([5], first_half=None, second_half=None), ""),
+        (clear([0, 7], seq_len=14, accept_len=1, width=3), ""),
+        (clear([0, 7, 6], seq_len=14, accept_len=1, width=3), f"ring row 6 is cleared{WRAPPED}"),
+        (clear([], accept_len=4, first_half=3.0), ""),  # nothing is cleared, whatever the values
+        (clear([], accept_len=0, width=1), ""),  # a verify of one row clears nothing
+        (clear([2], accept_len=0, width=1), "ring row 2 is cleared"),
+        (clear(list(range(8)), accept_len=0, width=8), ""),
+        (whole(list(range(8))), ""),
+        (whole(list(range(7))), "ring row 7 is not cleared"),
+        (clear([], seq_len=(1 << 62) + 2, accept_len=4), ""),
+    ],
+)
+def test_cleared_ring_rows(judge: Build, line: dict[str, Any], wrong: str) -> None:
+    result = judge(line)
+    found = [f.message for f in result.findings]
+    assert found == ([wrong] if wrong else [])
+    assert result.checked["ST-C128"] == 1
+
+
+def test_the_accept_says_what_is_cleared(judge: Build, verify: Build) -> None:
+    drafts = clear([4, 5], accept_len=2)  # the engine passed the accepted drafts
+    assert not judge(drafts).findings
+    (finding,) = judge(verify(), drafts).findings
+    assert "ring row 4 is cleared" in finding.message
+    assert (finding.step, finding.request, finding.expected) == (1, "a", "ring rows [5], values 0 and -inf")
+
+
+def test_replay_follows_from_the_law(judge: Build, verify: Build) -> None:
+    first, then = judge(verify(), clear([4, 5]), replay=True).findings
+    assert (first.rule, then.rule, then.cause) == ("ST-C128", "RPL-STATE", first.first_seq)
+
+
+def test_a_clear_of_another_row_than_the_request_has_in_its_accept(judge: Build, verify: Build) -> None:
+    (finding,) = judge(verify(), clear([5], row=9)).findings
+    assert "request row 9 are cleared, the request has row 1 in its accept (event 0)" in finding.message
+    assert (finding.expected, finding.actual) == ("a clear of request row 1", "a clear of request row 9")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        clear([5], row=9, request="b"),
+        clear([5], row=9, request=None),
+        clear([5], row=9, step=2),
+        clear([4, 5], accept_len=2, request="b"),  # its row is another request's in the accept
+        whole(list(range(8)), row=9),
+    ],
+)
+def test_a_clear_that_no_accept_of_its_request_stands_beside(
+    judge: Build, verify: Build, line: dict[str, Any]
+) -> None:
+    result = judge(verify(), line)
+    assert not result.findings and result.checked["ST-C128"] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (clear([1], ring_size=None), "a length, the width or the ring size is not known"),
+        (clear([1], width=None), "a length, the width or the ring size is not known"),
+        (clear([1], width=9), "a length, the width or the ring size is not known"),
+        (clear([1], accept_len=5), "a length, the width or the ring size is not known"),
+        (clear([1], seq_len=None), "a length, the width or the ring size is not known"),
+        (clear([1], ring_size=1 << 24), "a length, the width or the ring size is not known"),
+        (clear(None), "no ring_rows"),
+    ],
+)
+def test_a_clear_that_can_t_be_judged(judge: Build, line: dict[str, Any], why: str) -> None:
+    result = judge(line)
+    assert not result.findings and [each.why for each in result.unknown] == [why]
+
+
+def test_a_width_that_is_not_that_of_the_verify_is_unknown(judge: Build, verify: Build) -> None:
+    result = judge(verify(), clear([5, 6], width=5))
+    assert not result.findings and [each.why for each in result.unknown] == [
+        "the width is not that of the verify"
+    ]
+
+
+def test_a_ring_row_that_is_missing_in_the_list_is_unknown() -> None:
+    run = Run(tables=["state_clear"], pools=POOLS)
+    run.lines.append(clear([]) | {"ring_rows": [5, None], "second_half": float("-inf")})
+    result = run.check("ST-C128")
+    assert not result.findings and [each.why for each in result.unknown] == ["no ring_rows"]
+
+
+def test_other_layouts_and_algorithms_are_not_judged(judge: Build, verify: Build) -> None:
+    online = judge(clear([1]), online_c128=True)
+    uno = judge(verify(algorithm="uno"), clear([1]))
+    for result in (online, uno):
+        assert not result.findings and result.checked["ST-C128"] == 0 and result.unknown
+
+
+@pytest.mark.parametrize("line", [clear([1], pool="mamba"), clear([1], request=None, row=0)])
+def test_other_pools_and_padding_are_no_instances(judge: Build, line: dict[str, Any]) -> None:
+    result = judge(line)
+    assert not result.findings and not result.checked["ST-C128"]
+
+
+def test_a_clear_that_is_missing_is_no_finding(judge: Build, verify: Build) -> None:
+    assert not judge(verify()).findings
+
+
+def test_two_accepts_of_one_row_leave_a_clear_to_what_the_engine_passed(judge: Build, verify: Build) -> None:
+    twice = judge(verify(), verify(), clear([5]))
+    assert not twice.findings and twice.checked["ST-C128"] == 1
+
+
+@pytest.mark.parametrize(("table", "unknown"), [("accept", 1), ("state_clear", 1), ("move", 0)])
+def test_rows_dropped_between_an_accept_and_its_clear(
+    judge: Build, verify: Build, table: str, unknown: int
+) -> None:
+    drop = {"event": "drop", "step": 1, "table": table, "rows": 1, "why": "queue full"}
+    result = judge(verify(), drop, clear([4, 5]))
+    assert (len(result.findings), sum(each.instances for each in result.unknown)) == (1 - unknown, unknown)
