@@ -11,6 +11,7 @@ from speckv_debug.checks import (
     replay_slots,
     replay_state,
     state,
+    tokens,
     trace,
 )
 from speckv_debug.checks.rule import RULES, sort_rules
@@ -29,5 +30,6 @@ __all__ = [
     "replay_slots",
     "replay_state",
     "state",
+    "tokens",
     "trace",
 ]

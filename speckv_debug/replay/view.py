@@ -39,10 +39,19 @@ from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.stream import Stretches
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
+from speckv_debug.replay.written_tokens import WrittenTokens
 
 OF_PAIRS = frozenset({"relocations", "pair_match", "launches", "settlements", "replayed_moves"})
 BESIDE = {
-    "lengths": {"successions", "commits", "late_commits", "bounds", "reserves", "replayed_reserves"},
+    "lengths": {
+        "successions",
+        "commits",
+        "late_commits",
+        "bounds",
+        "reserves",
+        "replayed_reserves",
+        "written_tokens",
+    },
     "recomputed_slots": {"replayed_slots", "replayed_moves"},
     **dict.fromkeys(("relocations", "due_pairs", "pair_match", "settlements"), OF_PAIRS),
 }
@@ -179,6 +188,11 @@ class ProcessView:
     def successions(self) -> Successions:
         """One instance a verify, with the one before it."""
         return Successions(self.lengths)
+
+    @cached_property
+    def written_tokens(self) -> WrittenTokens:
+        """One instance a verify, and a row of an extend or plain decode, with the token that was handed on to it."""
+        return WrittenTokens(self.lengths)
 
     @cached_property
     def commits(self) -> Commits:

@@ -33,7 +33,7 @@ WINDOW = 1 << 17
 """Events of one window, at least."""
 OF_STEPS = ("accept", "move", "compact", "forward")
 UNUSED = (
-    "t_ns", "lane", "begin_ns", "end_ns", "site", "form", "next_token", "layout", "sampling", "topk",
+    "t_ns", "lane", "begin_ns", "end_ns", "site", "form", "layout", "sampling", "topk",
 )  # fmt: skip
 """Columns that no scope of the whole looks at unless something is broken; they are read then."""
 Tables = Mapping[str, pa.Table]
