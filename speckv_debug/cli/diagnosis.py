@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from speckv_debug import __version__
-from speckv_debug.cli.handshake import ALLOW_LIST, OLDEST, PLUGIN, python_of, release_numbers
+from speckv_debug.cli.handshake import ALLOW_LIST, OLDEST, PLUGIN, ask_python, python_of, release_numbers
 
 State = Literal["ok", "wrong", "unknown"]
 PROBE_S = 60
@@ -63,7 +61,7 @@ def diagnose(command: Sequence[str], environment: Mapping[str, str], out: Path) 
         out: The recording, which need not exist.
     """
     python = python_of(command, environment) if command else sys.executable
-    facts = probe(python, environment) if python else None
+    facts = ask_python(python, PROBE, environment, PROBE_S) if python else None
     yield _python(python, facts, command)
     if python is not None and facts is not None:
         yield _sglang(python, facts)
@@ -72,24 +70,6 @@ def diagnose(command: Sequence[str], environment: Mapping[str, str], out: Path) 
     yield _allow_list(environment)
     yield _place(out)
     yield _room(out)
-
-
-def probe(python: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
-    """What is installed for a Python, None if it can't be asked; the engine is not imported."""
-    quiet = {name: value for name, value in environment.items() if name != "SPECKV_DEBUG_OUT"}
-    try:
-        ran = subprocess.run(
-            [python, "-c", PROBE],
-            env=quiet,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=PROBE_S,
-            check=False,
-        )
-        facts = json.loads(ran.stdout)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
-    return facts if isinstance(facts, dict) and facts.keys() >= {"sglang", "plugins"} else None
 
 
 def _python(python: str | None, facts: Any, command: Sequence[str]) -> Line:

@@ -114,7 +114,7 @@ def _allow_list(environment: Mapping[str, str]) -> Iterator[str]:
 
 def _installation(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
     python = python_of(command, environment)
-    facts = _probe(python, environment) if python else None
+    facts = ask_python(python, PROBE, environment, PROBE_S) if python else None
     if python is None or facts is None:
         return
     where = printable(python)
@@ -151,15 +151,25 @@ def _is_python(path: str) -> bool:
     return os.path.basename(path).startswith(("python", "pypy"))
 
 
-def _probe(python: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
+def ask_python(
+    python: str, program: str, environment: Mapping[str, str], patience_s: float
+) -> dict[str, Any] | None:
+    """What a program prints of what is installed for a Python, None if it can't be asked; nothing is recorded meanwhile.
+
+    Args:
+        python: The interpreter.
+        program: Prints one JSON object with at least `sglang` and `plugins`.
+        environment: What the interpreter inherits.
+        patience_s: Seconds that it may take.
+    """
     quiet = {name: value for name, value in environment.items() if name != "SPECKV_DEBUG_OUT"}
     try:
         ran = subprocess.run(
-            [python, "-c", PROBE],
+            [python, "-c", program],
             env=quiet,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=PROBE_S,
+            timeout=patience_s,
             check=False,
         )
         facts = json.loads(ran.stdout)

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import venv
 from collections import namedtuple
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from speckv_debug.collectors.sglang.releases import promised
 
 Usage = namedtuple("Usage", "total used free")
 PYTHON = [sys.executable, "serve.py"]
+pytestmark = pytest.mark.usefixtures("outside_of_the_repository")
 
 
 def pretend_installed(
@@ -55,20 +55,6 @@ def write_function(folder: Path, place: str) -> None:
 
 
 OURS = {"speckv_debug": "speckv_debug.collectors.sglang.plugin:register"}
-
-
-@pytest.fixture(autouse=True)
-def outside_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Python that starts in the repository's folder would see our plugin there."""
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def bare_python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Python with nothing installed."""
-    folder = tmp_path_factory.mktemp("bare")
-    venv.create(folder, with_pip=False)
-    return str(folder / "bin" / "python")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import venv
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from speckv_debug.cli.handshake import python_of, reasons, reported
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
+pytestmark = pytest.mark.usefixtures("outside_of_the_repository")
 
 
 def report(out: Path, label: str, content: object) -> None:
@@ -24,20 +24,6 @@ def executable(path: Path, first_line: str) -> Path:
     path.write_text(first_line + "\n")
     path.chmod(0o755)
     return path
-
-
-@pytest.fixture(autouse=True)
-def outside_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Python that starts in the repository's folder would see our plugin there."""
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def bare_python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Python with nothing installed."""
-    folder = tmp_path_factory.mktemp("bare")
-    venv.create(folder, with_pip=False)
-    return str(folder / "bin" / "python")
 
 
 def pretend_installed(folder: Path, version: str, *plugins: str) -> dict[str, str]:
