@@ -39,6 +39,16 @@ def requests_in(clear: Columns, verifies: VerifyBatch) -> Int64s:
     return np.array([*(codes.get(name, -1) for name in requests.names), -1])[requests.codes]
 
 
+def reach(seq: Int64s, verifies: VerifyBatch, *accepts: Int64s) -> tuple[Int64s, Int64s]:
+    """First and last `seq` of each event and of the verifies that `accepts` name for it, -1 for none."""
+    first, last = seq.copy(), seq.copy()
+    for found in accepts:
+        of_accept = np.append(verifies.seq, 0)[found]
+        first = np.where(found < 0, first, np.minimum(first, of_accept))
+        last = np.where(found < 0, last, np.maximum(last, of_accept))
+    return first, last
+
+
 class RingClears:
     """One instance a `state_clear` event of a C128 ring; request row 0 without a request pads the batch."""
 
@@ -71,13 +81,7 @@ class RingClears:
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
         """The clear and the accepts that say what is due."""
-        seq = self.ints("seq")
-        first, last = seq.copy(), seq.copy()
-        for found in (self.accept, self.own):
-            of_accept = np.append(self.verifies.seq, 0)[found]
-            first = np.where(found < 0, first, np.minimum(first, of_accept))
-            last = np.where(found < 0, last, np.maximum(last, of_accept))
-        return first, last
+        return reach(self.ints("seq"), self.verifies, self.accept, self.own)
 
     @cached_property
     def _request(self) -> Int64s:

@@ -9,7 +9,7 @@ import numpy as np
 from speckv_debug.replay.batches import batch_spans, verifies_of_steps
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_at
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, spread, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, expanded, starts
 from speckv_debug.replay.verifies import VerifyBatch
 
 
@@ -77,7 +77,7 @@ class Compactions:
         """(instance, due, found) for each accepted row; NULL where a list does not reach so far."""
         path = self.verifies.path
         counts = path.lengths[self.verify]
-        owners, k = np.repeat(np.arange(len(self), dtype=np.int64), counts), spread(counts)
+        owners, k = expanded(counts)
         local = path.values[np.repeat(path.offsets[:-1][self.verify], counts) + k]
         block = self.verifies.block_start[self.verify][owners]
         due = self.before.at(self.event[owners], np.where(block == NULL, -1, block + local))

@@ -105,6 +105,11 @@ def spread(lengths: Int64s) -> Int64s:
     return np.arange(int(lengths.sum()), dtype=np.int64) - np.repeat(starts(lengths)[:-1], lengths)
 
 
+def expanded(lengths: Int64s) -> tuple[Int64s, Int64s]:
+    """For each of `lengths[i]` things of i, one after another: i, and its place among those of i."""
+    return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths), spread(lengths)
+
+
 def joined(first: Ragged, second: Ragged) -> Ragged:
     """The lists of `first`, then those of `second`."""
     return Ragged(

@@ -9,7 +9,17 @@ import numpy as np
 
 from speckv_debug.replay.compactions import Compactions
 from speckv_debug.replay.places import Place
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask, spread, starts
+from speckv_debug.replay.ragged import (
+    NULL,
+    Int64s,
+    Mask,
+    Ragged,
+    any_per_list,
+    expanded,
+    mask,
+    spread,
+    starts,
+)
 from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.replayed_paths import ReplayedPaths
 
@@ -80,7 +90,7 @@ class ReplayedCompactions:
         for w in np.unique(width[shaped]).tolist():
             for at in self._kernels.pieces(np.flatnonzero(shaped & (width == w)), w):
                 self._compact(at, w, offsets, values)
-        return Fronts(np.repeat(np.arange(len(self), dtype=np.int64), n), spread(n), values)
+        return Fronts(*expanded(n), values)
 
     def _compact(self, at: Int64s, width: int, offsets: Int64s, values: Int64s) -> None:
         """Fill in `values` of the instances `at`, which have blocks of one width."""

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.model.process import Process
-from speckv_debug.replay.clears import WIDEST_RING, only_verify, requests_in
+from speckv_debug.replay.clears import WIDEST_RING, only_verify, reach, requests_in
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
@@ -53,12 +53,7 @@ class ReplayedStates:
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
         """The event and the accepts that say what was kept."""
-        first, last = self.seq.copy(), self.seq.copy()
-        for found in (self.accept, self.earlier, self.own):
-            seq = np.append(self.verifies.seq, 0)[found]
-            first = np.where(found < 0, first, np.minimum(first, seq))
-            last = np.where(found < 0, last, np.maximum(last, seq))
-        return first, last
+        return reach(self.seq, self.verifies, self.accept, self.earlier, self.own)
 
     @cached_property
     def accept(self) -> Int64s:

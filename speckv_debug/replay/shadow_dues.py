@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.replay.lives import Lives
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask, spread
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, expanded, mask, spread
 from speckv_debug.replay.shadow_rows import FARTHEST, RowEntries
 from speckv_debug.replay.shadow_units import ShadowUnits
 from speckv_debug.replay.shadow_writes import ShadowWrites
@@ -81,7 +81,7 @@ class Dues:
         count = np.where(is_verify, 0, lengths)
         if path is not None:
             count = np.where(is_verify & (verify >= 0), path.lengths, count)
-        owners, k = np.repeat(np.arange(len(readers)), count), spread(count)
+        owners, k = expanded(count)
         row = k if path is None else np.where(is_verify[owners], path.at(owners, k), k)
         element = writes.slots.offsets[readers.event][owners] + row
         element = np.where((row >= 0) & (row < lengths[owners]), element, -1)
@@ -137,8 +137,3 @@ class Dues:
     def committed_at(self) -> Int64s:
         """When each was committed or met."""
         return self.readers.time[self.reader]
-
-
-def expanded(counts: Int64s) -> tuple[Int64s, Int64s]:
-    """Owner and place of each of `counts[i]` things of i."""
-    return np.repeat(np.arange(len(counts), dtype=np.int64), counts), spread(counts)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from speckv_debug.replay.lives import Lives
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
-from speckv_debug.replay.shadow_dues import Dues, Readers, expanded
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, expanded, mask
+from speckv_debug.replay.shadow_dues import Dues, Readers
 from speckv_debug.replay.shadow_rows import RowEntries
 from speckv_debug.replay.shadow_units import ShadowUnits
 

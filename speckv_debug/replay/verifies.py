@@ -9,7 +9,17 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.places import Place, place_of
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, joined, mask, spread, starts
+from speckv_debug.replay.ragged import (
+    NULL,
+    Int64s,
+    Mask,
+    Ragged,
+    any_per_list,
+    expanded,
+    joined,
+    mask,
+    starts,
+)
 from speckv_debug.replay.trees import WIDEST, parents_of
 
 BARE = 256
@@ -131,7 +141,7 @@ class VerifyBatch:
     def path(self) -> Ragged:
         """Local rows of the accepted path, root first; absent where `path_known` is false."""
         n = np.where(self.path_known, self.accepted, 0)
-        owners, within = np.repeat(np.arange(len(self)), n), spread(n)
+        owners, within = expanded(n)
         found = self.ragged("accept_index").at(owners, within) - self.origin[owners]
         return Ragged(np.where(self.lengths_only[owners], within, found), starts(n), self.path_known)
 

@@ -9,23 +9,12 @@ from typing import Any, cast
 import pytest
 
 from speckv_debug.checks.run import check
-from speckv_debug.model.finding import CheckResult
 from speckv_debug.recording.problem import Problem, ProblemKind
 from speckv_debug.recording.reader import Recording
 from tests.ledgers import TABLES, Run, span
 
 Build = Callable[..., Any]
 DROP = {"event": "drop", "rows": 1, "why": "queue full"}
-
-
-@pytest.fixture
-def judge(record: Build) -> Build:
-    def run(rule: str, *lines: dict[str, Any], **head: Any) -> CheckResult:
-        return check(
-            record(*lines, head=head), only=[rule], on_error=lambda rule, e: pytest.fail(f"{rule}: {e!r}")
-        )
-
-    return run
 
 
 # ---- LEN ------------------------------------------------------------------------------------------

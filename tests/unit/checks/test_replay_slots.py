@@ -7,22 +7,10 @@ from typing import Any
 
 import pytest
 
-from speckv_debug.checks.run import check
-from speckv_debug.model.finding import CheckResult
 from tests.ledgers import Run
 
 Build = Callable[..., Any]
 SOURCES, TARGETS = [100, 101, 103], [100, 101, 102]
-
-
-@pytest.fixture
-def judge(record: Build) -> Build:
-    def run(rule: str, *lines: dict[str, Any], **head: Any) -> CheckResult:
-        return check(
-            record(*lines, head=head), only=[rule], on_error=lambda rule, e: pytest.fail(f"{rule}: {e!r}")
-        )
-
-    return run
 
 
 def write(slots: list[int], start: int = 10, **columns: Any) -> dict[str, Any]:
