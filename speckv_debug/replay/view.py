@@ -5,7 +5,7 @@ Each scope is a cached property of `ProcessView`; a rule names it in `@rule(scop
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,7 @@ from speckv_debug.replay.lengths import Commits, LateCommits, Lengths
 from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
 from speckv_debug.replay.pairs import DuePairs, PairMatch
+from speckv_debug.replay.rank_accepts import RankAccepts
 from speckv_debug.replay.readers import NextReads
 from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.recomputed_pairs import RecomputedPairs
@@ -65,13 +66,16 @@ class ProcessView:
     Args:
         process: The process.
         device: Where replay runs its kernels, `cpu` or `cuda`.
+        processes: All processes of the recording, for what is compared between ranks.
 
     Attributes:
         kept: Whether `keep` was called since it was made or forgot.
     """
 
-    def __init__(self, process: ProcessRecording, device: str = "cpu") -> None:
-        self.process = process
+    def __init__(
+        self, process: ProcessRecording, device: str = "cpu", processes: Sequence[ProcessRecording] = ()
+    ) -> None:
+        self.process, self.processes = process, processes or (process,)
         self.kernels = Kernels(device)
         self._columns: dict[str, Columns] = {}
         self.kept = False
@@ -109,14 +113,20 @@ class ProcessView:
 
     def forget(self) -> None:
         """Free all columns and scopes; they are made again if they are asked for."""
-        process, kernels = self.process, self.kernels
+        process, processes, kernels = self.process, self.processes, self.kernels
         vars(self).clear()
-        self.process, self.kernels, self._columns, self.kept = process, kernels, {}, False
+        self.process, self.processes, self.kernels = process, processes, kernels
+        self._columns, self.kept = {}, False
 
     @cached_property
     def verifies(self) -> VerifyBatch:
         """One instance a request and target verify."""
         return VerifyBatch(self.columns("accept"), self.info)
+
+    @cached_property
+    def rank_accepts(self) -> RankAccepts:
+        """One instance a verify that another rank took part in."""
+        return RankAccepts(self.verifies, self.processes)
 
     @cached_property
     def moves(self) -> MoveCalls:
@@ -303,4 +313,4 @@ class ProcessView:
 
 def views(recording: Recording, device: str = "cpu") -> tuple[ProcessView, ...]:
     """A view of each process, in the recording's order; replay runs its kernels on `device`."""
-    return tuple(ProcessView(process, device) for process in recording.processes)
+    return tuple(ProcessView(process, device, recording.processes) for process in recording.processes)

@@ -1,0 +1,196 @@
+"""Verifies of one rank beside those of the rank that leads its tensor-parallel group, or the pipeline stage before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.model.process import Process, Rank
+from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.replay.columns import Columns, Texts
+from speckv_debug.replay.places import Place
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
+from speckv_debug.replay.verifies import VerifyBatch
+
+PARTS = ("accept_len", "accepted rows", "tokens", "width", "layout")
+"""What ranks have to agree on; stages of a pipeline on the first alone."""
+
+
+class RankAccepts:
+    """One instance a verify that another recorded rank took part in, or should have.
+
+    Args:
+        verifies: Those of this process.
+        processes: All recorded processes, this one among them.
+
+    Attributes:
+        leader: The rank that this one is compared with: the first of its TP group; for that one the first of the
+            earliest pipeline stage; None if it leads, or can't be told.
+        other: For each verify the leader's verify of the same request and step, -1 if none or more than one.
+        unsampled: TP ranks of the group that were not recorded, as far as the settings tell.
+    """
+
+    reads = ("accept",)
+
+    def __init__(self, verifies: VerifyBatch, processes: Sequence[ProcessRecording]) -> None:
+        self.mine, self.info = verifies, verifies.info
+        self.group = tuple(process for process in processes if together(process.info, self.info))
+        self.repeated = len({process.info.rank for process in self.group}) < len(self.group)
+        self.leader = _leader(self.info, self.group)
+        self.unsampled = _unsampled(self.info, self.group) if self.leader is None else 0
+
+    def __len__(self) -> int:
+        return len(self.mine) if self.leader is not None or self.unsampled else 0
+
+    def place(self, index: int) -> Place:
+        """Where the verify stands in this process."""
+        return self.mine.place(index)
+
+    @property
+    def staged(self) -> bool:
+        """Whether the leader is of another pipeline stage."""
+        return self.leader is not None and self.leader.info.rank.pp != self.info.rank.pp
+
+    @cached_property
+    def theirs(self) -> VerifyBatch:
+        """The leader's verifies."""
+        assert self.leader is not None
+        return verifies_of(self.leader)
+
+    @cached_property
+    def other(self) -> Int64s:
+        """Parallel to the instances, int64[n]."""
+        return (
+            matched(self.mine, self.theirs) if self.leader is not None else np.full(len(self), -1, np.int64)
+        )
+
+    @cached_property
+    def started_apart(self) -> Mask:
+        """Where the two verifies go out from different lengths: what was decided before is apart already."""
+        before, after = self.mine.seq_len, self._of_other(self.theirs.seq_len)
+        return mask((before != after) & (before != NULL) & (after != NULL))
+
+    @cached_property
+    def undecided(self) -> Mask:
+        """Where one of the two does not say how many rows it accepted."""
+        return mask((self.mine.accepted == NULL) | (self._of_other(self.theirs.accepted) == NULL))
+
+    @cached_property
+    def differs(self) -> dict[str, Mask]:
+        """Part → where both verifies tell it, and not the same."""
+        found = {"accept_len": self._ints_differ(self.mine.accepted, self.theirs.accepted)}
+        if not self.staged:
+            found["accepted rows"] = self._lists_differ(accepted_rows(self.mine), accepted_rows(self.theirs))
+            found["tokens"] = self._lists_differ(output_tokens(self.mine), output_tokens(self.theirs))
+            found["width"] = self._ints_differ(self.mine.width, self.theirs.width)
+            found["layout"] = self._texts_differ(
+                *(b.columns.texts("layout") for b in (self.mine, self.theirs))
+            )
+        return found
+
+    def _of_other(self, values: Int64s) -> Int64s:
+        found = np.full(len(self.other), NULL, dtype=np.int64)
+        found[self.other >= 0] = values[self.other[self.other >= 0]]
+        return found
+
+    def _ints_differ(self, mine: Int64s, theirs: Int64s) -> Mask:
+        other = self._of_other(theirs)
+        return mask((mine != NULL) & (other != NULL) & (mine != other))
+
+    def _texts_differ(self, mine: Texts, theirs: Texts) -> Mask:
+        return self._ints_differ(*_coded(mine, theirs))
+
+    def _lists_differ(self, mine: Ragged, theirs: Ragged) -> Mask:
+        """Where both lists are there, of one length, and differ; a length of its own is another part."""
+        at = np.flatnonzero(self.other >= 0)
+        left, right = mine.take(at), theirs.take(self.other[at])
+        alike = left.present & right.present & (left.lengths == right.lengths)
+        left, right = (each.take(np.flatnonzero(alike)) for each in (left, right))
+        told = (left.values != NULL) & (right.values != NULL)
+        apart = any_per_list(told & (left.values != right.values), left.owners, len(left))
+        found = np.zeros(len(self.other), dtype=np.bool_)
+        found[at[alike]] = apart
+        return found
+
+
+def verifies_of(process: ProcessRecording) -> VerifyBatch:
+    """The verifies of another process, held by nobody else."""
+    return VerifyBatch(Columns(process.table("accept")), process.info)
+
+
+def together(one: Process, other: Process) -> bool:
+    """Whether two processes serve the same requests: replicas of data parallelism serve their own."""
+    return one.engine == other.engine and (one.rank.dp or 0) == (other.rank.dp or 0)
+
+
+def matched(mine: VerifyBatch, theirs: VerifyBatch) -> Int64s:
+    """For each verify the other rank's of the same step and request, -1 if there is none or one of them is repeated."""
+    names = _coded(mine.request, theirs.request)
+    keys = [np.stack((batch.step, name), axis=1) for batch, name in zip((mine, theirs), names, strict=True)]
+    _, codes = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
+    codes = codes.reshape(-1)
+    own, other = codes[: len(mine)], codes[len(mine) :]
+    at = np.full(int(codes.max(initial=-1)) + 1, -1, dtype=np.int64)
+    at[other] = np.arange(len(other))
+    for side in (own, other):
+        at[np.bincount(side, minlength=len(at)) > 1] = -1
+    known = (mine.step != NULL) & mine.request.known
+    return np.where(known, at[own], -1)
+
+
+def accepted_rows(batch: VerifyBatch) -> Ragged:
+    """The first n entries of accept_index, counted from the request's root row; as the engine wrote them otherwise."""
+    index, n = batch.ragged("accept_index"), batch.accepted
+    kept = index.within < n[index.owners]
+    values = (index.values - np.where(batch.origin == NULL, 0, batch.origin)[index.owners])[kept]
+    counts = np.bincount(index.owners[kept], minlength=len(batch))
+    known = index.present & (n >= 0) & (batch.origin != NULL)
+    return Ragged(values, np.concatenate(([0], np.cumsum(counts))).astype(np.int64), mask(known))
+
+
+def output_tokens(batch: VerifyBatch) -> Ragged:
+    """What a verify puts out: its predictions at the accepted rows; absent where the path is not known."""
+    return Ragged(batch.on_path("predict"), batch.path.offsets, batch.path.present)
+
+
+def _coded(mine: Texts, theirs: Texts) -> tuple[Int64s, Int64s]:
+    """Both as numbers that mean the same text, NULL where absent."""
+    names = {name: at for at, name in enumerate(dict.fromkeys((*mine.names, *theirs.names)))}
+    return _numbered(mine, names), _numbered(theirs, names)
+
+
+def _numbered(texts: Texts, names: dict[str, int]) -> Int64s:
+    numbers = np.array([*(names[name] for name in texts.names), NULL], dtype=np.int64)
+    return np.asarray(numbers[texts.codes], dtype=np.int64)
+
+
+def _leader(info: Process, group: Sequence[ProcessRecording]) -> ProcessRecording | None:
+    """The group's first TP rank in this pipeline stage, else the first rank of the earliest stage; never itself."""
+    if info.rank.tp is None:
+        return None
+    placed = [process for process in group if process.info.rank.tp is not None]
+    stage = [process for process in placed if (process.info.rank.pp or 0) == (info.rank.pp or 0)]
+    for ranks in (stage, placed):
+        first = min(ranks, key=lambda process: _order(process.info.rank))
+        if first.info.rank != info.rank:
+            return first
+    return None
+
+
+def _order(rank: Rank) -> tuple[int, int]:
+    return rank.pp or 0, rank.tp or 0
+
+
+def _unsampled(info: Process, group: Sequence[ProcessRecording]) -> int:
+    """TP ranks of the group that were not recorded.
+
+    DP attention divides the TP ranks among the replicas, other data parallelism does not: the fewer are sure.
+    """
+    tp, dp = (info.settings.get(name) for name in ("tp_size", "dp_size"))
+    if type(tp) is not int:
+        return 0
+    due = tp // dp if type(dp) is int and dp > 0 else tp
+    stage = {p.info.rank.tp for p in group if (p.info.rank.pp or 0) == (info.rank.pp or 0)}
+    return max(0, due - len(stage))
