@@ -12,6 +12,7 @@ from speckv_debug.checks import (
     replay_slots,
     replay_state,
     state,
+    state_window,
     tokens,
     trace,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "replay_slots",
     "replay_state",
     "state",
+    "state_window",
     "tokens",
     "trace",
 ]

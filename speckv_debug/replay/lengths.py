@@ -44,6 +44,11 @@ class Lengths:
         """The latest `lengths` event of each life before `seq`, -1 if none."""
         return self.lives.before("lengths", seq, lives, self.main)
 
+    def previous_of(self, causes: tuple[str, ...], seq: Int64s, lives: Int64s) -> Int64s:
+        """The latest of them with one of these causes, -1 if none."""
+        which = self.columns("lengths").texts("cause").equal(*causes) & self.main
+        return self.lives.before("lengths", seq, lives, which)
+
 
 class Picked:
     """Some events of one table, in its order."""

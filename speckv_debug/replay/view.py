@@ -17,6 +17,7 @@ from speckv_debug.replay.clears import RingClears
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.compactions import Compactions
 from speckv_debug.replay.continuity import Successions
+from speckv_debug.replay.evictions import WindowEvictions
 from speckv_debug.replay.launches import MoveLaunches
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.lengths import Commits, LateCommits, Lengths
@@ -52,6 +53,7 @@ BESIDE = {
         "reserves",
         "replayed_reserves",
         "written_tokens",
+        "evictions",
     },
     "recomputed_slots": {"replayed_slots", "replayed_moves"},
     **dict.fromkeys(("relocations", "due_pairs", "pair_match", "settlements"), OF_PAIRS),
@@ -223,6 +225,11 @@ class ProcessView:
     def reserves(self) -> Reserves:
         """One instance a decode preparation that decides how far a row grows."""
         return Reserves(self.lengths)
+
+    @cached_property
+    def evictions(self) -> WindowEvictions:
+        """One instance a report of how far the slots behind the window are evicted."""
+        return WindowEvictions(self.lengths)
 
     @cached_property
     def shadow(self) -> ShadowReplay:

@@ -12,6 +12,7 @@ from speckv_debug.collectors.reference.faults.planting import PLANTS
 NO_ENGINE_FAULT = {
     "TRC-GAP",  # a loss of the recording, which no fault may touch
     "ST-C128",  # the reference engine has no compressor state yet
+    "ST-SWA",  # the reference engine has no sliding window yet
     "LEN-TOKEN",  # no fault starts a verify from another token than the bonus yet
     "ACC-RANK",  # the reference engine has one rank
     "LEN-ORDER",  # follows from a growth or a commit that another law finds first

@@ -1,0 +1,112 @@
+"""Sliding-window eviction: how far each request has given up its slots behind the window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.replay.lengths import Lengths, Picked
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
+
+SWA = "swa"
+GOING_BACK = ("session_trim", "session_restore", "retract", "finish")
+"""Causes of a report whose cursor may lie before the one that was reported last."""
+DECODING = ("decode", "spec_prepare", "verify_commit")
+
+
+class WindowEvictions(Picked):
+    """One instance a `lengths` event that says how far the window's slots are evicted (`swa_evicted`).
+
+    Attributes:
+        before: The life's previous such event, -1 if there is none.
+        window: Positions of the window, None if not recorded.
+        interval: Positions that may wait for an eviction beyond the window, None if not recorded.
+        page_size: Of the pool of the window's layers, 1 if not recorded.
+    """
+
+    reads = ("lengths", "release")
+    rests_on: Mapping[str, tuple[str, ...]] = {
+        "lengths": ("row", "epoch", "cause"),
+        "release": ("row", "epoch", "kind"),
+    }
+
+    def __init__(self, lengths: Lengths) -> None:
+        table = lengths.columns("lengths")
+        super().__init__(lengths, "lengths", table.ints("swa_evicted") != NULL)
+        which = mask(table.ints("swa_evicted") != NULL)
+        self.before = lengths.lives.before("lengths", self.ints("seq"), self.life, which)
+        pool = next((pool for pool in self.info.pools if pool.kind == SWA), self.info.pool(None))
+        self.page_size = max(1, (pool.page_size if pool is not None else None) or 1)
+        self.window, self.interval = (self._setting(n) for n in ("sliding_window", "swa_eviction_interval"))
+
+    def _setting(self, name: str) -> int | None:
+        value = self.info.settings.get(name)
+        return value if isinstance(value, int) and value > 0 else None
+
+    @cached_property
+    def cursor(self) -> Int64s:
+        """Positions before it have no slot in the window's pool any more."""
+        return self.ints("swa_evicted")
+
+    @cached_property
+    def committed(self) -> Int64s:
+        """Committed length of the same report, NULL if it has none."""
+        return self.ints("committed")
+
+    @cached_property
+    def cursor_before(self) -> Int64s:
+        """The cursor of the report before, NULL if there is none."""
+        return np.append(self.columns.ints("swa_evicted"), NULL)[self.before]
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """From the report before to this one."""
+        seq = self.ints("seq")
+        return np.where(self.before < 0, seq, np.append(self.columns.ints("seq"), 0)[self.before]), seq
+
+    @cached_property
+    def highest(self) -> Int64s:
+        """Where the cursor may stand at most: page_floor(committed - window); NULL if unknown."""
+        known = (self.committed != NULL) & (self.window is not None)
+        room = np.maximum(np.where(known, self.committed, 0) - (self.window or 0), 0)
+        return np.where(known, room // self.page_size * self.page_size, NULL)
+
+    @cached_property
+    def trimmed(self) -> Mask:
+        """The life was trimmed, restored or reset at this report, or since the one before."""
+        own = self.columns.texts("cause").equal(*GOING_BACK)[self.index]
+        release, seq = self.lengths.columns("release"), self.ints("seq")
+        every = np.ones(len(release), dtype=np.bool_)
+        latest = self.lengths.lives.before("release", seq, self.life, every)
+        causes = self.lengths.previous_of(GOING_BACK, seq, self.life)
+        since = np.maximum(
+            np.append(release.ints("seq"), -1)[latest], np.append(self.columns.ints("seq"), -1)[causes]
+        )
+        return mask(own | (since > self.spans[0]))
+
+    @cached_property
+    def waiting(self) -> Int64s:
+        """Positions that were committed since the eviction of the cursor's page fell due, NULL if unknown.
+
+        An eviction falls due as its position leaves the window, at the earliest when decoding began: a prompt is
+        evicted by the steps that follow it.
+        """
+        prefilled = self.lengths.previous_of(("extend",), self.ints("seq"), self.life)
+        base = np.append(self.columns.ints("committed"), NULL)[prefilled]
+        known = (base != NULL) & (self.committed != NULL) & (self.window is not None)
+        due = np.maximum(self.cursor + (self.window or 0), np.where(known, base, 0))
+        decoding = self.columns.texts("cause").equal(*DECODING)[self.index]
+        return np.where(known & decoding, self.committed - due, NULL)
+
+    @property
+    def patience(self) -> int | None:
+        """Positions that may be waiting: the interval, a page, and what two verifies commit; None if unknown.
+
+        Where recurrent state is kept too, the engine may keep the window behind a checkpoint of it (`swa_retain_floor`).
+        """
+        if self.interval is None or any(pool.kind == "mamba" for pool in self.info.pools):
+            return None
+        width = self.info.settings.get("num_draft_tokens")
+        return self.interval + self.page_size + 2 * max(1, width if isinstance(width, int) else 1)

@@ -1,0 +1,124 @@
+"""ST-SWA: where the cursor of the sliding window may stand, and what looks like a break of the law and is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from speckv_debug.model.finding import Severity
+
+Build = Callable[..., Any]
+POOLS = [
+    {"name": "full", "kind": "full", "slots": 1024, "page_size": 8, "reserved_slots": 8},
+    {"name": "swa", "kind": "swa", "slots": 512, "page_size": 8, "reserved_slots": 8},
+]
+SETTINGS = {"sliding_window": 32, "swa_eviction_interval": 16, "num_draft_tokens": 4}
+HEAD = {"pools": POOLS, "settings": SETTINGS, "tables": ["lengths", "release"]}
+
+
+def lengths(
+    committed: int | None, evicted: int | None, cause: str = "spec_prepare", **more: Any
+) -> dict[str, Any]:
+    line = {
+        "event": "lengths",
+        "request": "a",
+        "row": 1,
+        "epoch": 1,
+        "committed": committed,
+        "allocated": 512,
+    }
+    line |= {"swa_evicted": evicted, "cause": cause} | more
+    return {name: value for name, value in line.items() if value is not None}
+
+
+def release(kind: str = "session_trim", **more: Any) -> dict[str, Any]:
+    return {"event": "release", "request": "a", "row": 1, "epoch": 1, "kind": kind, "committed": 60} | more
+
+
+PROMPT = lengths(60, 0, "extend")
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ([PROMPT, lengths(64, 32)], ""),  # exactly the bound
+        ([PROMPT, lengths(71, 32)], ""),  # 71 - 32 = 39, the page begins at 32
+        ([PROMPT, lengths(71, 40)], "the eviction cursor stands at 40, behind page_floor(71 - 32) = 32"),
+        ([PROMPT, lengths(71, 33)], "the eviction cursor stands at 33"),
+        ([lengths(20, 8, "extend")], "the eviction cursor stands at 8, behind page_floor(20 - 32) = 0"),
+        ([lengths(100, 64, "extend")], ""),  # a transfer of the tail alone starts past 0
+        ([PROMPT, lengths(72, 40), lengths(76, 32)], "the eviction cursor goes back from 40 to 32"),
+        ([PROMPT, lengths(72, 40), lengths(76, 40)], ""),
+        ([PROMPT, lengths(72, 40), lengths(40, 8, "session_trim")], ""),
+        ([PROMPT, lengths(72, 40), release(), lengths(40, 8, "extend")], ""),
+        ([PROMPT, lengths(72, 40), lengths(40, 8, "session_trim"), lengths(44, 8)], ""),
+        ([PROMPT, lengths(72, 40), lengths(72, 0, "finish")], ""),  # the record is reset
+        ([PROMPT, lengths(72, 40), lengths(0, 0, "retract")], ""),
+        ([PROMPT, lengths(72, 40), lengths(40, 0, "extend", epoch=2)], ""),  # another life
+        ([PROMPT, lengths(72, -8)], "the eviction cursor goes back from 0 to -8"),
+    ],
+)
+def test_where_the_cursor_may_stand(judge: Build, lines: list[dict[str, Any]], wrong: str) -> None:
+    result = judge("ST-SWA", *lines, **HEAD)
+    assert [f.message for f in result.findings if not f.message.startswith(wrong or "!")] == []
+    assert len(result.findings) == bool(wrong) and not result.unknown
+
+
+def test_a_cursor_that_does_not_follow_is_a_warning(judge: Build) -> None:
+    late = [PROMPT, *(lengths(60 + 4 * k, 0) for k in range(1, 20))]
+    (finding,) = judge("ST-SWA", *late, **HEAD).findings
+    assert finding.severity is Severity.WARNING
+    assert (
+        finding.first_seq == 9
+    )  # 96 committed, of which 36 after the prompt: interval 16, a page 8, two verifies 8
+    assert "96 positions keep slots in the window's pool" in finding.message
+
+
+def test_a_long_prompt_is_evicted_by_the_steps_that_follow_it(judge: Build) -> None:
+    assert not judge("ST-SWA", lengths(500, 0, "extend"), lengths(500, 0), lengths(504, 464), **HEAD).findings
+
+
+def test_up_to_an_interval_may_wait(judge: Build) -> None:
+    steps = [lengths(60 + 4 * k, 0) for k in range(1, 9)]
+    assert not judge("ST-SWA", PROMPT, *steps, lengths(96, 64), **HEAD).findings
+
+
+@pytest.mark.parametrize(
+    ("lines", "head", "why"),
+    [
+        ([lengths(64, 8)], {"settings": {}}, "the window's size was not recorded"),
+        ([lengths(None, 8)], {}, "no committed length"),
+        ([lengths(64, 8, row=None)], {}, "events of lengths have no row"),
+        ([PROMPT, lengths(200, 0)], {"settings": {"sliding_window": 32}}, "how often the engine evicts is not known"),
+        (
+            [PROMPT, lengths(200, 0)],
+            {"pools": [*POOLS, {"name": "mamba", "kind": "mamba", "slots": 4}]},
+            "how often the engine evicts is not known",
+        ),
+    ],
+)  # fmt: skip
+def test_what_can_t_be_judged(
+    judge: Build, lines: list[dict[str, Any]], head: dict[str, Any], why: str
+) -> None:
+    result = judge("ST-SWA", *lines, **(HEAD | head))
+    assert not result.findings and [each.why for each in result.unknown] == [why]
+
+
+def test_reports_without_a_cursor_are_no_instances(judge: Build) -> None:
+    result = judge("ST-SWA", lengths(64, None), **HEAD)
+    assert not result.checked["ST-SWA"] and not result.unknown
+
+
+@pytest.mark.parametrize("table", ["lengths", "release"])
+def test_what_was_dropped_may_have_been_a_trim(judge: Build, table: str) -> None:
+    drop = {"event": "drop", "table": table, "rows": 1, "why": "queue full"}
+    result = judge("ST-SWA", PROMPT, lengths(72, 40), drop, lengths(76, 32), **HEAD)
+    assert not result.findings and result.unknown
+
+
+def test_without_a_pool_of_its_own_the_main_pool_has_the_page(judge: Build) -> None:
+    head = HEAD | {"pools": POOLS[:1]}
+    assert judge("ST-SWA", PROMPT, lengths(71, 33), **head).findings
+    assert not judge("ST-SWA", PROMPT, lengths(71, 33), **(head | {"pools": []})).findings
