@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -11,6 +12,9 @@ from speckv_debug.collectors.reference.config import ModelShape
 from speckv_debug.collectors.reference.model import DTYPE
 from speckv_debug.collectors.reference.observe import Observer
 from speckv_debug.kernels.move import move_rows
+
+COMPONENTS = ("k", "v")
+"""What a pool holds of a token: keys and values."""
 
 
 class KVPool:
@@ -46,24 +50,30 @@ class KVPool:
         caller: Literal["accept", "draft_tail"],
         target_source: Literal["table", "window"],
         chunk: int = 256,
+        components: Sequence[str] = COMPONENTS,
     ) -> None:
-        """`KV[targets] <- KV[sources]` in every layer (SGLang `move_kv_cache`)."""
+        """`KV[targets] <- KV[sources]` in every layer (SGLang `move_kv_cache`), of the components named."""
         before = self.fingerprints(sources)
-        for layer in range(self.layers):
-            at = (targets + layer * self.size, sources + layer * self.size)
-            move_rows(self.keys, *at, chunk=chunk)
-            move_rows(self.values, *at, chunk=chunk)
+        self.copy(targets, sources, chunk=chunk, components=components)
         self._observer.emit(
             "move",
             pool=self.name,
             target_source=target_source,
             src=sources.tolist(),
             tgt=targets.tolist(),
-            components=["k", "v"],
+            components=list(components),
             caller=caller,
             src_before=before,
             tgt_after=self.fingerprints(targets),
         )
+
+    def copy(self, targets: Tensor, sources: Tensor, *, chunk: int, components: Sequence[str]) -> None:
+        """Overwrite `targets` with `sources`, both `[n]`, in every layer."""
+        memory = {"k": self.keys, "v": self.values}
+        for layer in range(self.layers):
+            at = (targets + layer * self.size, sources + layer * self.size)
+            for component in components:
+                move_rows(memory[component], *at, chunk=chunk)
 
     def content(self, slots: Tensor) -> Tensor:
         """Keys and values of all layers at `slots` `[n]`: `[n, layers, 2, heads, head_dim]`."""

@@ -13,6 +13,7 @@ from speckv_debug.collectors.reference.faults.catalogue import Fault
 from speckv_debug.collectors.reference.faults.planting import plant
 from speckv_debug.collectors.reference.faults.shot import Shot
 from speckv_debug.collectors.reference.observe import Emitter
+from speckv_debug.collectors.reference.pool import COMPONENTS
 from speckv_debug.collectors.reference.releasing import Witness
 from speckv_debug.collectors.reference.request import Request
 from speckv_debug.collectors.reference.workload import Job
@@ -88,7 +89,7 @@ def process_of(config: EngineConfig) -> dict[str, Any]:
         "page_size": config.page_size,
         "reserved_slots": config.page_size,
         "layers": config.shape.layers,
-        "components": ["k", "v"],
+        "components": list(COMPONENTS),
         "owner": "page",
     }
     return {

@@ -87,6 +87,11 @@ class Columns:
         found: Mask = self._cached(("absent", name), _absent)
         return found
 
+    def text_lists(self, name: str) -> tuple[Texts, Int64s, Mask]:
+        """A column of text lists: all texts, the list that each belongs to, and where there is a list."""
+        found: tuple[Texts, Int64s, Mask] = self._cached(("texts", name), _text_lists)
+        return found
+
     def strings(self, name: str, index: int) -> tuple[str, ...] | None:
         """One value of a column of text lists."""
         if ("strings", name) not in self._cache:
@@ -140,6 +145,13 @@ def _lists(column: Any) -> Ragged:
     array = _array(column)
     lengths = np.asarray(filled(pc.list_value_length(array), 0), dtype=np.int64)
     return Ragged(_ints(array.flatten()), starts(lengths), ~_flags(array.is_null()))
+
+
+def _text_lists(column: Any) -> tuple[Texts, Int64s, Mask]:
+    array = _array(column)
+    lengths = np.asarray(filled(pc.list_value_length(array), 0), dtype=np.int64)
+    owners = np.repeat(np.arange(len(array), dtype=np.int64), lengths)
+    return _texts(array.flatten()), owners, ~_flags(array.is_null())
 
 
 def _absent(column: Any) -> Mask:

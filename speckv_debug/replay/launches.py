@@ -22,7 +22,11 @@ class MoveLaunches:
 
     def place(self, index: int) -> Place:
         """The call's place, with the request whose verify owns the first slot in danger."""
-        place, slot = self.moves.place(index), self.first_slot(index)
+        return self.place_of_slot(index, self.first_slot(index))
+
+    def place_of_slot(self, index: int, slot: int) -> Place:
+        """The call's place, with the request whose verify names the slot, if one does."""
+        place = self.moves.place(index)
         loc = self.relocations.verifies.ragged("out_cache_loc")
         for verify in self.relocations.verify[self.relocations.call == index].tolist():
             if slot in loc[verify]:

@@ -16,11 +16,13 @@ from speckv_debug.replay.bounds import Bounds, Reserves
 from speckv_debug.replay.clears import RingClears
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.compactions import Compactions
+from speckv_debug.replay.components import MovedComponents
 from speckv_debug.replay.continuity import Successions
 from speckv_debug.replay.evictions import WindowEvictions
 from speckv_debug.replay.launches import MoveLaunches
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.lengths import Commits, LateCommits, Lengths
+from speckv_debug.replay.move_contents import MoveContents
 from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
 from speckv_debug.replay.pairs import DuePairs, PairMatch
@@ -175,6 +177,16 @@ class ProcessView:
     def launches(self) -> MoveLaunches:
         """One instance a mover call, as a sequential copy."""
         return MoveLaunches(self.moves, self.relocations)
+
+    @cached_property
+    def move_contents(self) -> MoveContents:
+        """One instance a mover call: what was to arrive beside what arrived."""
+        return MoveContents(self.launches)
+
+    @cached_property
+    def moved_components(self) -> MovedComponents:
+        """One instance a step and pool in which an accept's calls move something."""
+        return MovedComponents(self.launches)
 
     @cached_property
     def compactions(self) -> Compactions:

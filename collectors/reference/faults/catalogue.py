@@ -113,6 +113,16 @@ FAULTS: tuple[Fault, ...] = (
         "accepted rows that are no prefix of the window are not moved before the next round reads them",
     ),
     _wrong(
+        "move-keys-only",
+        "MOV-ALLPOOLS",
+        "the mover is called for the keys of accepted rows, their values stay in tree order",
+    ),
+    _wrong(
+        "move-leaves-values",
+        "MOV-CONTENT",
+        "the mover is called for keys and values, but copies the keys alone",
+    ),
+    _wrong(
         "move-descending-in-place",
         "MOV-HAZARD",
         "pairs are copied one by one from the last to the first, so a target is overwritten before it is read",

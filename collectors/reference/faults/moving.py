@@ -111,18 +111,57 @@ def descending_in_place(engine: Engine, shot: Shot) -> None:
     _spoil_pairs(engine, shot, spoil, chunk=1)
 
 
-def move_missing(engine: Engine, shot: Shot) -> None:
-    """The mover is not called."""
+def _moving(
+    engine: Engine, shot: Shot, move_wrongly: Callable[[Move, Round, Accepted, Tensor], None]
+) -> None:
+    """Move by other means, once, when a row has to be moved."""
 
     def around(move: Move) -> Move:
         def faulty(round_: Round, accepted: Accepted, out_cache_loc: Tensor) -> None:
             moved = [i for i in range(round_.size) if _moved(accepted, out_cache_loc, i)]
-            if not (moved and shot.due(engine.observer.step, round_.requests[moved[0]].id)):
+            if moved and shot.due(engine.observer.step, round_.requests[moved[0]].id):
+                move_wrongly(move, round_, accepted, out_cache_loc)
+            else:
                 move(round_, accepted, out_cache_loc)
 
         return faulty
 
     wrap(engine.verifier, "move", around)
+
+
+def values_not_moved(engine: Engine, shot: Shot) -> None:
+    """The mover is called for the keys alone."""
+
+    def keys_alone(move: Move, round_: Round, accepted: Accepted, loc: Tensor) -> None:
+        pairs = accepted_pairs(loc, accepted.index, accepted.lens)
+        engine.pool.move(*pairs, caller="accept", target_source="window", components=("k",))
+
+    _moving(engine, shot, keys_alone)
+
+
+def values_left_behind(engine: Engine, shot: Shot) -> None:
+    """The mover is called for keys and values, and copies the keys."""
+
+    def keys_copied(move: Move, round_: Round, accepted: Accepted, loc: Tensor) -> None:
+        copy = engine.pool.copy
+        wrap(
+            engine.pool,
+            "copy",
+            lambda _: (
+                lambda targets, sources, *, chunk, components: copy(
+                    targets, sources, chunk=chunk, components=("k",)
+                )
+            ),
+        )
+        move(round_, accepted, loc)
+        wrap(engine.pool, "copy", lambda _: copy)
+
+    _moving(engine, shot, keys_copied)
+
+
+def move_missing(engine: Engine, shot: Shot) -> None:
+    """The mover is not called."""
+    _moving(engine, shot, lambda move, round_, accepted, loc: None)
 
 
 def _left_in_tree_order(tensor: str) -> Callable[[Engine, Shot], None]:
@@ -154,6 +193,8 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "move-target-one-late": target_one_late,
     "move-one-row-short": one_row_short,
     "move-missing": move_missing,
+    "move-keys-only": values_not_moved,
+    "move-leaves-values": values_left_behind,
     "move-descending-in-place": descending_in_place,
     "hidden-not-compacted": _left_in_tree_order("hidden_states"),
     "predict-left-in-tree-order": _left_in_tree_order("predict"),

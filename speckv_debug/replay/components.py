@@ -1,0 +1,157 @@
+"""Which components of moved tokens (keys, values, scales, indexer keys) the mover's calls of one step bring along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.model.process import MAIN, Pool
+from speckv_debug.replay.columns import Texts
+from speckv_debug.replay.launches import MoveLaunches
+from speckv_debug.replay.places import Place
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
+from speckv_debug.replay.writes import by_pool, numbered, reserved
+
+INDEXER = "indexer"
+Part = tuple[str, str]
+"""Pool and component."""
+
+
+class MovedComponents:
+    """One instance a step and pool in which an accept's mover calls bring a row to another slot.
+
+    Due are the components that the pool declares, and those of an indexer pool that has its ids: they belong to the same
+    tokens. What is rebuilt instead (a draft pool) or can't hold a tree is not due.
+
+    Attributes:
+        call: The first of the calls.
+        instance: Which instance each real pair belongs to; `pair` numbers an instance's pairs, the same in all its calls.
+    """
+
+    def __init__(self, launches: MoveLaunches) -> None:
+        self.launches, self.moves = launches, launches.moves
+        moves, self.info = self.moves, self.moves.info
+        self.bases = [pool for pool in self.info.pools if pool.kind == MAIN]
+        caller = moves.columns.texts("caller")
+        self._base = np.where(caller.equal("accept") | ~caller.known, self._by_pool(self._base_of), -1)
+        self._real = np.flatnonzero(self._moving())
+        self._owner = moves.src.owners[self._real]
+        step = np.where(moves.step == NULL, NULL + 1 + np.arange(len(moves)), moves.step)
+        self.instance = numbered(np.stack([step[self._owner], self._base[self._owner]]))
+        ends = moves.src.values[self._real], moves.tgt_of_src[self._real]
+        self.pair = numbered(np.stack([self.instance, *ends]))
+        _, first = np.unique(self.instance, return_index=True)
+        self.call = self._owner[first]
+        self._sort()
+
+    def __len__(self) -> int:
+        return len(self.call)
+
+    def place(self, index: int) -> Place:
+        """The first call's place, with the request whose verify owns the first row left behind."""
+        left = [pair for part in self.due(self.base(index)) for pair in self.left(index, part)]
+        return self.launches.place_of_slot(int(self.call[index]), left[0][1] if left else -1)
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """From the first to the last call."""
+        last = np.zeros(len(self), dtype=np.int64)
+        np.maximum.at(last, self.instance, self.moves.seq[self._owner])
+        return self.moves.seq[self.call], last
+
+    @cached_property
+    def undeclared(self) -> Mask:
+        """Where a pool does not say what components it has."""
+        silent = [any(pool.components is None for pool in self._pools(base)) for base in self.bases]
+        return mask(np.array([*silent, True])[self._base[self.call]])
+
+    @cached_property
+    def unnamed(self) -> Mask:
+        """Where a call does not say what it moves."""
+        silent = ~self._components[2][self._owner]
+        return any_per_list(silent, self.instance, len(self))
+
+    @property
+    def stepless(self) -> Mask:
+        """Calls that nothing ties to others of their batch."""
+        return mask(self.moves.step[self.call] == NULL)
+
+    @cached_property
+    def lacking(self) -> Mask:
+        """Where a due component stays behind for at least one pair."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        for number, base in enumerate(self.bases):
+            mine = self._base[self.call] == number
+            for part in self.due(base):
+                found |= mine & (self.moved(part) < self.total)
+        return found
+
+    @cached_property
+    def total(self) -> Int64s:
+        """Distinct pairs of each instance."""
+        return self._distinct(np.ones(len(self.pair), dtype=np.bool_))
+
+    def moved(self, part: Part) -> Int64s:
+        """How many of them each instance's calls of this component have."""
+        return self._distinct(self._has(part)[self._owner])
+
+    def due(self, base: Pool) -> Iterator[Part]:
+        """What has to be moved for the tokens of a pool."""
+        for pool in self._pools(base):
+            yield from ((pool.name, component) for component in pool.components or ())
+
+    def base(self, index: int) -> Pool:
+        """The pool of an instance."""
+        return self.bases[int(self._base[self.call[index]])]
+
+    def left(self, index: int, part: Part) -> list[tuple[int, int]]:
+        """(src, tgt) of an instance's pairs that no call of this component has."""
+        has = self._has(part)[self._owner]
+        arrived = set(self.pair[has & (self.instance == index)].tolist())
+        at = [int(i) for i in np.flatnonzero(self.instance == index) if int(self.pair[i]) not in arrived]
+        flat = self._real[at].tolist()
+        pairs = [(int(self.moves.src.values[i]), int(self.moves.tgt_of_src[i])) for i in flat]
+        return list(dict.fromkeys(pairs))
+
+    def _sort(self) -> None:
+        """Number instances in the order of their first calls."""
+        order = np.argsort(self.call, kind="stable")
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        self.call, self.instance = self.call[order], rank[self.instance]
+
+    def _distinct(self, counted: Mask) -> Int64s:
+        first = np.unique(self.pair[counted], return_index=True)[1]
+        owners = self.instance[counted][first]
+        return np.bincount(owners, minlength=len(self))[: len(self)].astype(np.int64)
+
+    def _has(self, part: Part) -> Mask:
+        """Calls that move this component."""
+        pool, component = part
+        texts, owners, _ = self._components
+        found = any_per_list(texts.equal(component), owners, len(self.moves))
+        return mask(found & (self._by_pool({pool: 1}) == 1))
+
+    @cached_property
+    def _components(self) -> tuple[Texts, Int64s, Mask]:
+        return self.moves.columns.text_lists("components")
+
+    def _pools(self, base: Pool) -> list[Pool]:
+        others = [p for p in self.info.pools if p.kind == INDEXER and p.allocated_by == base.name]
+        return [base, *others]
+
+    @property
+    def _base_of(self) -> dict[str, int]:
+        return {pool.name: i for i, base in enumerate(self.bases) for pool in self._pools(base)}
+
+    def _by_pool(self, of: dict[str, int]) -> Int64s:
+        return by_pool(self.moves.columns.texts("pool"), self.info, of, -1)
+
+    def _moving(self) -> Mask:
+        """Pairs of an accept's calls that take a row to another slot than the dummy."""
+        moves, owners = self.moves, self.moves.src.owners
+        dummy = self._by_pool({pool.name: reserved(pool) for pool in self.info.pools})[owners]
+        tgt = moves.tgt_of_src
+        return mask((self._base[owners] >= 0) & (moves.src.values != tgt) & (tgt >= dummy) & (tgt != NULL))

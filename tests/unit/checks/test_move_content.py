@@ -1,0 +1,138 @@
+"""MOV-ALLPOOLS and MOV-CONTENT: all of a moved row arrives, and what is no loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from speckv_debug.model.finding import CheckResult
+
+Line = dict[str, Any]
+Judge = Callable[..., CheckResult]
+FULL = {"name": "full", "kind": "full", "slots": 1000, "page_size": 1, "reserved_slots": 1}
+KV = FULL | {"components": ["k", "v"]}
+INDEXER = FULL | {
+    "name": "indexer",
+    "kind": "indexer",
+    "allocated_by": "full",
+    "components": ["key", "scale"],
+}
+
+
+def move(**columns: Any) -> Line:
+    """The smallest example's move: row C comes to position 12."""
+    line: Line = {"event": "move", "step": 1, "pool": "full", "caller": "accept", "components": ["k", "v"]}
+    return line | {"src": [100, 101, 103, 0], "tgt": [100, 101, 102, 0]} | columns
+
+
+def parts(judge: Judge, *moves: Line, pools: tuple[Line, ...] = (KV,)) -> CheckResult:
+    return judge("MOV-ALLPOOLS", *moves, pools=list(pools))
+
+
+def reasons(result: CheckResult) -> dict[str, int]:
+    assert not result.findings
+    return {unknown.why: unknown.instances for unknown in result.unknown}
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        [move()],
+        [move(components=["k"]), move(components=["v"])],
+        [move(components=["v", "scale", "k"])],
+        [move(src=[103], tgt=[102]), move(src=[203], tgt=[202])],
+    ],
+    ids=["one call", "one a component", "more than is declared", "one a request"],
+)
+def test_all_that_is_declared_moves(judge: Judge, moves: list[Line]) -> None:
+    result = parts(judge, *moves)
+    assert reasons(result) == {} and result.checked["MOV-ALLPOOLS"] == 1
+
+
+def test_a_component_that_stays_behind(judge: Judge, verify: Callable[..., Line]) -> None:
+    (finding,) = parts(judge, verify(), move(components=["k"])).findings
+    assert "v of pool full" in finding.message and finding.request == "a" and finding.slots == (103, 102)
+    assert finding.evidence[0].rows[1] == ("full", "v", 0, 1, "102 <- 103") and finding.evidence[
+        0
+    ].marked == (1,)
+
+
+def test_a_pair_that_one_component_lacks(judge: Judge) -> None:
+    whole = {"src": [103, 203], "tgt": [102, 202]}
+    moves = move(components=["k"], **whole), move(components=["v"], src=[203], tgt=[202])
+    (finding,) = parts(judge, *moves).findings
+    assert finding.slots == (103, 102) and finding.actual == "k: 2, v: 1"
+
+
+def test_an_indexer_with_the_same_slots_moves_too(judge: Judge) -> None:
+    both = move(), move(pool="indexer", components=["key", "scale"])
+    assert reasons(parts(judge, *both, pools=(KV, INDEXER))) == {}
+    (finding,) = parts(judge, both[0], pools=(KV, INDEXER)).findings
+    assert "key of pool indexer, scale of pool indexer" in finding.message
+
+
+@pytest.mark.parametrize("kind", ["swa", "draft", "mamba"])
+def test_other_pools_are_not_moved_by_these_calls(judge: Judge, kind: str) -> None:
+    other = INDEXER | {"name": kind, "kind": kind}
+    assert reasons(parts(judge, move(), pools=(KV, other))) == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [move(src=[100, 0], tgt=[100, 0]), move(caller="draft_tail"), move(tgt=[0, 0, 0, 0])],
+    ids=["identities", "a prefix's tail", "into the dummy"],
+)
+def test_calls_that_move_no_accepted_row(judge: Judge, line: Line) -> None:
+    result = parts(judge, line | {"components": ["k"]})
+    assert reasons(result) == {} and result.checked["MOV-ALLPOOLS"] == 0
+
+
+def test_what_is_not_said_is_unknown(judge: Judge) -> None:
+    assert reasons(parts(judge, move(), pools=(FULL,))) == {
+        "the process line does not declare the pool's components": 1
+    }
+    named = parts(judge, move(), move(components=None))
+    assert reasons(named) == {"a mover call does not name its components": 1}
+    stepless = parts(judge, move(step=None, components=["k"]), move(step=None, components=["v"]))
+    assert reasons(stepless) == {"no step tells which calls move the same batch": 2}
+
+
+def content(judge: Judge, *lines: Line) -> CheckResult:
+    return judge("MOV-CONTENT", *lines)
+
+
+def test_what_was_there_before_arrives(judge: Judge) -> None:
+    result = content(judge, move(src_before=[1, 2, 4, 9], tgt_after=[1, 2, 4, 8]))
+    assert reasons(result) == {} and result.checked["MOV-CONTENT"] == 1
+
+
+def test_something_else_arrives(judge: Judge, verify: Callable[..., Line]) -> None:
+    (finding,) = content(judge, verify(), move(src_before=[1, 2, 4, 9], tgt_after=[1, 2, 3, 9])).findings
+    assert finding.slots == (102,) and finding.request == "a"
+    assert finding.evidence[0].rows == ((2, 103, f"{4:016x}", 102, f"{3:016x}"),)
+
+
+def test_a_target_that_two_pairs_name_holds_one_of_them(judge: Judge) -> None:
+    twice = move(src=[101, 103], tgt=[102, 102], src_before=[2, 4], tgt_after=[4, 4])
+    assert reasons(content(judge, twice)) == {}
+    (finding,) = content(judge, twice | {"tgt_after": [5, 5]}).findings
+    assert finding.slots == (102,)
+
+
+def test_any_caller_is_judged(judge: Judge) -> None:
+    tail = move(
+        caller="draft_tail", pool="draft", src=[7, 7], tgt=[8, 9], src_before=[1, 1], tgt_after=[1, 2]
+    )
+    (finding,) = content(judge, tail).findings
+    assert finding.slots == (9,)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [{}, {"src_before": [1, 2, 4, 0]}],
+    ids=["none", "half"],
+)
+def test_without_fingerprints_nothing_is_known(judge: Judge, columns: Line) -> None:
+    assert reasons(content(judge, move(**columns))) == {"no fingerprints were taken of the moved slots": 1}
