@@ -26,6 +26,7 @@ from speckv_debug.replay.move_contents import MoveContents
 from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
 from speckv_debug.replay.pairs import DuePairs, PairMatch
+from speckv_debug.replay.peers import PeerMaps
 from speckv_debug.replay.rank_accepts import RankAccepts
 from speckv_debug.replay.readers import NextReads
 from speckv_debug.replay.recompute import Kernels
@@ -303,6 +304,11 @@ class ProcessView:
     def replayed_accepts(self) -> ReplayedAccepts:
         """One instance a verify: its result beside what the kernels make of its inputs."""
         return ReplayedAccepts(self.verifies, self.kernels)
+
+    @cached_property
+    def peer_maps(self) -> PeerMaps:
+        """One instance a change of the full→SWA mapping, a grant, and a total of the window's pool."""
+        return PeerMaps(self.columns, self.info, self.info.from_start and not self.process.missing_head)
 
     @property
     def frees(self) -> EventFacts:

@@ -13,6 +13,7 @@ NO_ENGINE_FAULT = {
     "TRC-GAP",  # a loss of the recording, which no fault may touch
     "ST-C128",  # the reference engine has no compressor state yet
     "ST-SWA",  # the reference engine has no sliding window yet
+    "OWN-MAP",  # nor a pool for one
     "LEN-TOKEN",  # no fault starts a verify from another token than the bonus yet
     "ACC-RANK",  # the reference engine has one rank
     "LEN-ORDER",  # follows from a growth or a commit that another law finds first

@@ -1,0 +1,162 @@
+"""OWN-MAP: each full slot in the sliding window has one peer in the window's pool, from its grant to its free."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
+from speckv_debug.checks.verdict import verdict
+from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.replay.peers import PeerMaps
+from speckv_debug.replay.ragged import Int64s
+
+SHOWN = 12
+
+
+@rule(
+    "OWN-MAP",
+    severity=ERROR,
+    needs=("swa_map",),
+    scope="peer_maps",
+    look_at="SWATokenToKVPoolAllocator.set_full_to_swa_mapping, free_swa",
+    follows=("OWN-DFREE", "OWN-PAGESAFE", "OWN-MAP"),
+)
+def one_peer_each(peers: PeerMaps) -> Judgement:
+    """A full slot gets its peer in the window's pool at its grant and loses it at its free; no two slots share a peer.
+
+    A slot gets no other peer while it has one, none while it is free, and none that the window's allocator has not granted,
+    where its grants are recorded. At a pool_stat as many pages hold a peer as are not available.
+
+    Exceptions: 0 is no peer, so that slots behind the window (tombstones), of a transfer that takes the tail alone, or of a
+    ring a request need none; the tree may move a peer to its own slot, once the other has lost it; a free in a group
+    takes the peer away at once; C4 ids are derived from full ones and are not mapped.
+    """
+    failed = np.zeros(len(peers), dtype=np.bool_)
+    if not len(peers):
+        return verdict(failed, lambda i: _explain(peers, i))
+    for hit in (peers.shared, peers.replaced, peers.unowned, peers.ungranted):
+        failed |= peers.over(hit, "swa_map")
+    failed |= peers.over(peers.leftover, "alloc")
+    counted = peers.over(np.ones(len(peers.rows["pool_stat"]), dtype=np.bool_), "pool_stat")
+    failed |= peers.over(peers.miscounted, "pool_stat") & peers.whole
+    reasons = {
+        "no full_slots and swa_slots of one length, or no slots": ~peers.told,
+        "the mapping was not recorded from its beginning": counted & (not peers.whole),
+    }
+    return verdict(failed, lambda i: _explain(peers, i), reasons)
+
+
+def _explain(peers: PeerMaps, i: int) -> Details:
+    table, row = peers.event(i)
+    if table == "pool_stat":
+        return _explain_total(peers, int(np.searchsorted(peers.rows[table], row)))
+    if table == "alloc":
+        number = int(np.searchsorted(peers.rows[table], row))
+        owners, slots = peers.grants
+        return _explain_leftover(peers, i, slots[(owners == number) & peers.leftover])
+    mine = peers.entries.event == row
+    for hit, explain in (
+        (peers.shared, _explain_shared),
+        (peers.replaced, _explain_replaced),
+        (peers.unowned, _explain_unowned),
+    ):
+        if (found := np.flatnonzero(hit & mine)).size:
+            return explain(peers, i, found)
+    return _explain_ungranted(peers, i, np.flatnonzero(peers.ungranted & mine))
+
+
+def _explain_shared(peers: PeerMaps, i: int, found: Int64s) -> Details:
+    entries, first = peers.entries, int(found[0])
+    full, swa, other = (
+        int(v) for v in (entries.full[first], entries.swa[first], entries.full[entries.rival[first]])
+    )
+    return Details(
+        message=f"full slot {full} gets the peer {swa}, which full slot {other} still has{_more(found)}",
+        expected="each slot of the window's pool is the peer of one full slot",
+        actual=f"{swa} is the peer of full slots {other} and {full}",
+        slots=tuple(sorted({full, other})),
+        evidence=(_history(peers, i, full), _history(peers, i, other)),
+    )  # fmt: skip
+
+
+def _explain_replaced(peers: PeerMaps, i: int, found: Int64s) -> Details:
+    entries, first = peers.entries, int(found[0])
+    full, swa, before = (
+        int(v) for v in (entries.full[first], entries.swa[first], entries.swa[entries.last[first]])
+    )
+    return Details(
+        message=f"full slot {full} gets the peer {swa} while it has {before}, which nobody gives back{_more(found)}",
+        expected="the mapping is cleared before it is set again",
+        actual=f"peer {before}, then {swa}",
+        slots=(full,),
+        evidence=(_history(peers, i, full),),
+    )  # fmt: skip
+
+
+def _explain_unowned(peers: PeerMaps, i: int, found: Int64s) -> Details:
+    full, swa = (int(v[found[0]]) for v in (peers.entries.full, peers.entries.swa))
+    return Details(
+        message=f"full slot {full} gets the peer {swa} while it is in the free list{_more(found)}",
+        expected="a peer is given to slots that are granted",
+        actual=f"full slot {full} is free",
+        slots=(full,),
+        evidence=(_history(peers, i, full),),
+    )
+
+
+def _explain_ungranted(peers: PeerMaps, i: int, found: Int64s) -> Details:
+    full, swa = (int(v[found[0]]) for v in (peers.entries.full, peers.entries.swa))
+    return Details(
+        message=f"full slot {full} gets the peer {swa}, which pool {peers.pool} has not granted{_more(found)}",
+        expected=f"a slot that pool {peers.pool} has granted",
+        actual=f"slot {swa} is in its free list",
+        slots=(full,),
+        evidence=(_history(peers, i, full),),
+    )
+
+
+def _explain_leftover(peers: PeerMaps, i: int, slots: Int64s) -> Details:
+    full = int(slots[0])
+    seq = np.array([peers.seq[i]], dtype=np.int64)
+    swa = int(peers.entries.swa[peers.entries.before(slots[:1], seq)[0]])
+    return Details(
+        message=f"full slot {full} is granted with the peer {swa} of its holder before: its free did not clear the mapping"
+        f"{_more(slots)}",
+        expected="a free clears the mapping of the slots that it returns",
+        actual=f"full slot {full} is mapped to {swa} at its grant",
+        slots=tuple(slots.tolist()),
+        evidence=(_history(peers, i, full),),
+    )
+
+
+def _explain_total(peers: PeerMaps, at: int) -> Details:
+    mapped, allocated = int(peers.mapped[at]), int(peers.allocated[at])
+    rows = (("pages that hold a peer", mapped), ("total - available, in pages", allocated))
+    return Details(
+        message=f"{allocated} pages of pool {peers.pool} are not available, {mapped} hold the peer of a full slot",
+        expected=f"{allocated} pages mapped",
+        actual=f"{mapped} pages mapped",
+        evidence=(
+            Evidence(
+                title=f"pool {peers.pool}, page size {peers.page_size}", columns=("", "pages"), rows=rows
+            ),
+        ),
+    )
+
+
+def _history(peers: PeerMaps, i: int, full: int) -> Evidence:
+    """The mapping of one full slot, event by event, up to the instance."""
+    entries, table = peers.entries, peers.columns("swa_map")
+    found = np.flatnonzero((entries.full == full) & (entries.seq <= peers.seq[i]))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (int(entries.seq[k]), table.int_at("step", int(entries.event[k])), int(entries.swa[k]) or "none")
+        for k in found[-SHOWN:].tolist()
+    )
+    left_out = f", the last {SHOWN} of {len(found)} entries" if len(found) > SHOWN else ""
+    return Evidence(
+        title=f"mapping of full slot {full}{left_out}", columns=("seq", "step", "peer"), rows=rows
+    )
+
+
+def _more(found: Int64s) -> str:
+    return f", and {len(found) - 1} more" if len(found) > 1 else ""

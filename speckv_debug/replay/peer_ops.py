@@ -1,0 +1,167 @@
+"""Entries of the full→SWA mapping, and pages that allocators grant and take back, each as columns in the order of `seq`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.lives import search_pairs
+from speckv_debug.replay.namespaces import Namespaces
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
+
+GetColumns = Callable[[str], Columns]
+GRANT, FREE = 1, 0
+
+
+class PeerEntries:
+    """One entry a slot that a `swa_map` event names: `full[k]` gets the peer `swa[k]`, 0 for none.
+
+    Attributes:
+        event: Row of the event in `swa_map`.
+        resets: `seq` of the events at which the tree and the allocators started over.
+    """
+
+    def __init__(self, columns: GetColumns) -> None:
+        table, cache = columns("swa_map"), columns("cache")
+        full, swa = table.lists("full_slots"), table.lists("swa_slots")
+        self.told = mask(full.filled & swa.filled & (full.lengths == swa.lengths))
+        which = self.told[full.owners]
+        self.event, self.full = full.owners[which], full.values[which]
+        self.swa = swa.values[self.told[swa.owners]]
+        self.seq = table.ints("seq")[self.event]
+        self.resets = cache.ints("seq")[cache.texts("action").equal("reset")]
+
+    def __len__(self) -> int:
+        return len(self.full)
+
+    @property
+    def maps(self) -> Mask:
+        """Entries that give a peer."""
+        return mask(self.swa != 0)
+
+    @cached_property
+    def _order(self) -> Int64s:
+        return np.argsort(self.full, kind="stable")
+
+    @cached_property
+    def _era(self) -> Int64s:
+        return np.searchsorted(self.resets, self.seq, side="right")
+
+    @cached_property
+    def last(self) -> Int64s:
+        """For each entry, the one before it of the same full slot, -1 if there is none since a reset."""
+        last, order = np.full(len(self), -1, dtype=np.int64), self._order
+        same = (self.full[order][1:] == self.full[order][:-1]) & (
+            self._era[order][1:] == self._era[order][:-1]
+        )
+        last[order[1:]] = np.where(same, order[:-1], -1)
+        return last
+
+    @cached_property
+    def end(self) -> Int64s:
+        """Number of the entry at which each one stops to hold, the number of all entries if it never does."""
+        ends = np.append(np.searchsorted(self.seq, self.resets), len(self)).astype(np.int64)
+        end = ends[self._era]
+        known = self.last >= 0
+        end[self.last[known]] = np.flatnonzero(known)
+        return end
+
+    def before(self, full: Int64s, seq: Int64s) -> Int64s:
+        """The last entry of each full slot before `seq`, -1 if there is none since a reset."""
+        order = self._order
+        found = _latest(self.full[order], self.seq[order], full, seq)
+        entry = np.append(order, -1)[found]
+        era = np.append(self._era, -1)[entry]
+        return np.where(era == np.searchsorted(self.resets, seq, side="right"), entry, -1)
+
+    @cached_property
+    def rival(self) -> Int64s:
+        """An entry of another slot that still holds the peer as this one gets it, -1 if there is none."""
+        given = np.flatnonzero(self.maps)
+        order = given[np.argsort(self.swa[given], kind="stable")]
+        peers = np.cumsum(np.diff(self.swa[order], prepend=NULL) != 0)
+        width = len(self) + 1
+        longest = np.maximum.accumulate(peers * width + self.end[order])
+        holds = (longest[:-1] // width == peers[1:]) & (longest[:-1] % width > order[1:])
+        place = np.searchsorted(longest, longest)  # where the longest so far was first reached
+        rival = np.full(len(self), -1, dtype=np.int64)
+        rival[order[1:][holds]] = order[place[:-1][holds]]
+        return rival
+
+    def pages_mapped(self, page_size: int, seq: Int64s) -> Int64s:
+        """How many pages of the window's pool hold a peer at each `seq`."""
+        given = np.flatnonzero(self.maps)
+        page = np.tile(self.swa[given] // page_size, 2)
+        until = np.append(self.resets, np.iinfo(np.int64).max)[self._era]
+        taken = self.end < len(self)
+        until[taken] = np.minimum(until[taken], self.seq[self.end[taken]])
+        time = np.concatenate((self.seq[given], until[given]))
+        change = np.repeat((1, -1), len(given))
+        order = np.lexsort((time, page))
+        total = np.cumsum(change[order])
+        new = np.diff(page[order], prepend=NULL) != 0
+        base = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
+        held = total - np.append(0, total)[base]
+        before = held - change[order]
+        turn = (held > 0).astype(np.int64) - (before > 0)
+        by_time = np.argsort(time[order], kind="stable")
+        counts = np.append(0, np.cumsum(turn[by_time]))
+        return counts[np.searchsorted(time[order][by_time], seq)]
+
+
+class PageTurns:
+    """Pages that one allocator grants and takes back; what is freed in a group goes back at its end.
+
+    Attributes:
+        page, seq, turn: int64 each, ascending by page, then `seq`; `turn` is GRANT or FREE.
+        granting: Whether a grant of this allocator was recorded at all.
+    """
+
+    def __init__(self, columns: GetColumns, spaces: Namespaces, space: int) -> None:
+        parts = [_turns(columns, spaces, space, name) for name in ("alloc", "free")]
+        page, seq = (np.concatenate(column) for column in zip(*parts, strict=True))
+        turn = np.repeat((GRANT, FREE), [len(part[0]) for part in parts])
+        order = np.lexsort((seq, page))
+        self.page, self.seq, self.turn = page[order], seq[order], turn[order]
+        self.granting = len(parts[0][0]) > 0
+
+    def before(self, page: Int64s, seq: Int64s) -> tuple[Int64s, Int64s]:
+        """The last turn of each page before `seq` and its `seq`, NULL where there is none."""
+        found = _latest(self.page, self.seq, page, seq)
+        return np.append(self.turn, NULL)[found], np.append(self.seq, NULL)[found]
+
+
+def _turns(columns: GetColumns, spaces: Namespaces, space: int, name: str) -> tuple[Int64s, Int64s]:
+    table = columns(name)
+    namespace = spaces.indices(table.texts("pool"))
+    pages = spaces.pages(table.lists("slots"), namespace).runs
+    mine = namespace == space
+    seq = table.ints("seq")
+    if name == "free":
+        mine &= ~table.texts("reason").equal("swa_window") | (space != spaces.main)
+        seq = _effective(columns("free_group"), seq)
+    which = mine[pages.owners]
+    return pages.values[which], seq[pages.owners[which]]
+
+
+def _effective(groups: Columns, seq: Int64s) -> Int64s:
+    """When a free takes effect: at the end of the group that is open."""
+    action, told = groups.texts("action"), groups.ints("seq")
+    begins, ends = told[action.equal("begin")], told[action.equal("end")]
+    opened = np.append(NULL, begins)[np.searchsorted(begins, seq)]
+    closed = np.append(ends, np.iinfo(np.int64).max)[np.searchsorted(ends, seq)]
+    earlier = np.append(NULL, ends)[np.searchsorted(ends, seq)]
+    return np.where((opened > earlier) & (opened != NULL), closed, seq)
+
+
+def _latest(own: Int64s, seqs: Int64s, asked: Int64s, seq: Int64s) -> Int64s:
+    """The last of the sorted (own, seqs) with the same `own` before each (asked, seq), -1 if there is none."""
+    if not len(own) or not len(asked):
+        return np.full(len(asked), -1, dtype=np.int64)
+    numbers = np.unique(np.concatenate((own, asked)))  # small ones, as the search packs them with the seq
+    mine, theirs = np.searchsorted(numbers, own), np.searchsorted(numbers, asked)
+    place = search_pairs(mine, seqs, theirs, seq) - 1
+    return np.where((place >= 0) & (mine[place] == theirs), place, -1)

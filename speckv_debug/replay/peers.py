@@ -1,0 +1,181 @@
+"""Peers of full slots in the pool of the sliding window: what the mapping says against grants, frees and totals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.model.process import Process
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.namespaces import Namespaces
+from speckv_debug.replay.peer_ops import FREE, PageTurns, PeerEntries
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
+from speckv_debug.replay.unions import EventUnion
+
+SWA = "swa"
+
+
+class PeerMaps(EventUnion):
+    """One instance a `swa_map` event, a grant of the main pool, and a `pool_stat` of the window's pool.
+
+    Without a `swa_map` event there is none.
+    """
+
+    reads = ("alloc", "free", "free_group", "cache")
+    rests_on: Mapping[str, tuple[str, ...]] = {"cache": ("action",), "free_group": ("action",)}
+
+    def __init__(self, columns: Callable[[str], Columns], info: Process, whole: bool) -> None:
+        self.columns, self.info, self.spaces = columns, info, Namespaces(info)
+        tables = {name: columns(name) for name in ("swa_map", "alloc", "pool_stat")}
+        mapped, alloc, stat = tables.values()
+        pools = [pool.name for pool in info.pools if pool.kind == SWA]
+        self.pool = pools[0] if len(pools) == 1 else None
+        counted = (stat.ints("available") != NULL) & (stat.ints("total") != NULL)
+        main = self.spaces.indices(alloc.texts("pool")) == self.spaces.main
+        chosen = {
+            "swa_map": np.ones(len(mapped), dtype=np.bool_),
+            "alloc": main & (alloc.flags("granted") != 0) & (len(mapped) > 0),
+            "pool_stat": stat.texts("pool").equal(*pools[:1]) & counted & (len(mapped) > 0),
+        }
+        super().__init__(tables, {name: mask(which) for name, which in chosen.items()})
+        self.whole = whole and info.records("swa_map")
+
+    @cached_property
+    def entries(self) -> PeerEntries:
+        """What the mapping was told, slot by slot."""
+        return PeerEntries(self.columns)
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """From what an instance's verdict rests on to its event."""
+        first = self.seq.copy()
+        if not len(self):
+            return first, first
+        since = np.minimum(self.entries.seq, self._since)
+        np.minimum.at(first, self.at["swa_map"][self.entries.event], since)
+        np.minimum.at(first, self.at["alloc"][self.grants[0]], self._since_grant)
+        first[self.at["pool_stat"]] = 0
+        return first, self.seq
+
+    @cached_property
+    def told(self) -> Mask:
+        """Instances that say what they did."""
+        told = np.ones(len(self), dtype=np.bool_)
+        told[self.at["swa_map"]] = self.entries.told
+        alloc = self.columns("alloc").lists("slots").filled
+        told[self.at["alloc"]] = alloc[self.rows["alloc"]]
+        return told
+
+    # ---- entries that break the law -------------------------------------------------------------
+
+    @cached_property
+    def shared(self) -> Mask:
+        """Entries that give a peer which another slot still has."""
+        return mask(self.entries.rival >= 0)
+
+    @cached_property
+    def replaced(self) -> Mask:
+        """Entries that give another peer to a slot that has one; what was left over at its grant is not said again."""
+        entries = self.entries
+        before = np.append(entries.swa, 0)[entries.last]
+        return mask(entries.maps & (before != 0) & (before != entries.swa) & ~self._granted_since)
+
+    @cached_property
+    def unowned(self) -> Mask:
+        """Entries that give a peer to a slot which is in the free list."""
+        turn, _ = self._main_turns
+        return mask(self.entries.maps & (turn == FREE))
+
+    @cached_property
+    def ungranted(self) -> Mask:
+        """Entries that give a peer which the window's allocator has not granted, where its grants were recorded."""
+        turn, _ = self._swa_turns
+        never = (turn == NULL) & self.whole & self.info.records("alloc")
+        return mask(self.entries.maps & self._of_swa.granting & ((turn == FREE) | never))
+
+    @cached_property
+    def leftover(self) -> Mask:
+        """Slots of grants, as in `grants`, that still have the peer of an earlier holder."""
+        return mask((self._left >= 0) & (np.append(self.entries.swa, 0)[self._left] != 0))
+
+    @cached_property
+    def grants(self) -> tuple[Int64s, Int64s]:
+        """Each slot that is granted from the main pool: number of the grant among the instances' allocs, slot."""
+        slots = self.columns("alloc").lists("slots").take(self.rows["alloc"])
+        return slots.owners, slots.values
+
+    @cached_property
+    def mapped(self) -> Int64s:
+        """Pages that hold a peer at each `pool_stat`."""
+        seq = self.columns("pool_stat").ints("seq")[self.rows["pool_stat"]]
+        return self.entries.pages_mapped(self.page_size, seq)
+
+    @cached_property
+    def allocated(self) -> Int64s:
+        """Pages of the window's pool that are not available at each `pool_stat`."""
+        stat, rows = self.columns("pool_stat"), self.rows["pool_stat"]
+        return (stat.ints("total") - stat.ints("available"))[rows] // self.page_size
+
+    @cached_property
+    def page_size(self) -> int:
+        """Of the window's pool, 1 if not recorded."""
+        return self.spaces.all[self.spaces.index(self.pool)].page_size
+
+    @cached_property
+    def miscounted(self) -> Mask:
+        """`pool_stat` events with another number of pages than the mapping holds."""
+        return mask(self.mapped != self.allocated)
+
+    def over(self, hit: Mask, table: str) -> Mask:
+        """A mask over entries, granted slots or `pool_stat` events as one over the instances."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        owners = {"swa_map": self.entries.event, "alloc": self.grants[0]}.get(table)
+        found[self.at[table]] = hit if owners is None else any_per_list(hit, owners, len(self.at[table]))
+        return found
+
+    # ---- what they rest on ----------------------------------------------------------------------
+
+    @cached_property
+    def _of_swa(self) -> PageTurns:
+        return PageTurns(self.columns, self.spaces, self.spaces.index(self.pool) if self.pool else -1)
+
+    @cached_property
+    def _main_turns(self) -> tuple[Int64s, Int64s]:
+        size = self.spaces.all[self.spaces.main].page_size
+        turns = PageTurns(self.columns, self.spaces, self.spaces.main)
+        return turns.before(self.entries.full // size, self.entries.seq)
+
+    @cached_property
+    def _swa_turns(self) -> tuple[Int64s, Int64s]:
+        return self._of_swa.before(self.entries.swa // self.page_size, self.entries.seq)
+
+    @cached_property
+    def _left(self) -> Int64s:
+        owners, slots = self.grants
+        return self.entries.before(slots, self.columns("alloc").ints("seq")[self.rows["alloc"]][owners])
+
+    @cached_property
+    def _granted_since(self) -> Mask:
+        """Entries before which their slot was granted again."""
+        found = np.zeros(len(self.entries), dtype=np.bool_)
+        then = self.entries.end[self._left[self.leftover]]
+        found[then[then < len(found)]] = True
+        return found
+
+    @property
+    def _since(self) -> Int64s:
+        """The earliest event that an entry's verdict rests on."""
+        entries, own = self.entries, self.entries.seq
+        earlier = [np.append(own, NULL)[which] for which in (entries.last, entries.rival)]
+        earlier += [self._main_turns[1], self._swa_turns[1]]
+        found = own.copy()
+        for seq in earlier:
+            found = np.minimum(found, np.where(seq == NULL, own, seq))
+        return np.where(self.ungranted & (self._swa_turns[0] == NULL), 0, found)
+
+    @property
+    def _since_grant(self) -> Int64s:
+        own = self.columns("alloc").ints("seq")[self.rows["alloc"]][self.grants[0]]
+        return np.where(self._left < 0, own, np.append(self.entries.seq, 0)[self._left])

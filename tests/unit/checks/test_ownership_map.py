@@ -1,0 +1,143 @@
+"""OWN-MAP: peers of full slots in the window's pool, and what looks like a break of the law and is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Build = Callable[..., Any]
+Line = dict[str, Any]
+FULL = {"name": "full", "kind": "full", "slots": 64, "page_size": 1, "reserved_slots": 1}
+SWA = {"name": "swa", "kind": "swa", "slots": 32, "page_size": 1, "reserved_slots": 1}
+HEAD = {
+    "pools": [FULL, SWA],
+    "tables": ["alloc", "free", "free_group", "cache", "swa_map", "pool_stat"],
+    "from_start": True,
+}
+
+
+def peers(*pairs: tuple[int, int], **more: Any) -> Line:
+    full, swa = ([pair[k] for pair in pairs] for k in (0, 1))
+    return {"event": "swa_map", "step": 1, "full_slots": full, "swa_slots": swa} | more
+
+
+def alloc(*slots: int, pool: str = "full", **more: Any) -> Line:
+    return {"event": "alloc", "step": 1, "pool": pool, "slots": list(slots), "reason": "extend"} | more
+
+
+def free(*slots: int, pool: str = "full", **more: Any) -> Line:
+    return {"event": "free", "step": 1, "pool": pool, "slots": list(slots), "reason": "finish"} | more
+
+
+def group(action: str) -> Line:
+    return {"event": "free_group", "action": action, "group": 1}
+
+
+def stat(available: int, **more: Any) -> Line:
+    return {"event": "pool_stat", "pool": "swa", "available": available, "total": 32} | more
+
+
+GRANTED = [alloc(1, 2), peers((1, 11), (2, 12))]
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        (GRANTED, ""),
+        ([*GRANTED, alloc(3), peers((3, 12))], "full slot 3 gets the peer 12, which full slot 2 still has"),
+        ([alloc(1, 2), peers((1, 11), (2, 11))], "full slot 2 gets the peer 11, which full slot 1 still has"),
+        ([*GRANTED, peers((1, 0), (3, 11))], ""),  # the tree takes the peer over, the other has lost it
+        ([*GRANTED, peers((3, 11), (1, 0))], "full slot 3 gets the peer 11, which full slot 1 still has"),
+        ([*GRANTED, peers((1, 13))], "full slot 1 gets the peer 13 while it has 11, which nobody gives back"),
+        ([*GRANTED, peers((1, 11))], ""),  # said again
+        ([*GRANTED, peers((1, 0)), peers((1, 0))], ""),  # a tombstone
+        ([*GRANTED, peers((1, 0)), peers((1, 13))], ""),
+        ([*GRANTED, free(1), peers((1, 0)), alloc(1), peers((1, 13))], ""),
+        ([*GRANTED, free(1), alloc(1), peers((1, 13))], "full slot 1 is granted with the peer 11"),
+        ([*GRANTED, free(1), alloc(1), peers((1, 11))], "full slot 1 is granted with the peer 11"),
+        ([*GRANTED, free(1), peers((1, 0)), peers((1, 13))], "full slot 1 gets the peer 13 while it is in the free"),
+        ([*GRANTED, group("begin"), free(1), peers((1, 0)), peers((1, 13)), group("end")], ""),  # free at its end
+        ([*GRANTED, free(1, reason="swa_window"), peers((1, 0)), peers((1, 13))], ""),  # its peer alone went back
+        ([*GRANTED, free(11, pool="swa", reason="swa_window"), peers((1, 0))], ""),
+        ([alloc(1, 2), peers((1, 0), (2, 12))], ""),  # the tail alone
+        ([*GRANTED, {"event": "cache", "action": "reset"}, alloc(1), peers((1, 13))], ""),
+        ([*GRANTED, {"event": "cache", "action": "reset"}, alloc(5), peers((5, 11))], ""),
+        ([*GRANTED, stat(30)], ""),
+        ([*GRANTED, stat(29)], "3 pages of pool swa are not available, 2 hold the peer of a full slot"),
+        ([*GRANTED, peers((1, 0)), stat(31)], ""),
+        ([*GRANTED, peers((1, 0), (2, 0)), stat(32)], ""),
+        ([*GRANTED, peers((1, 0)), stat(30)], "2 pages of pool swa are not available, 1 hold"),
+        ([*GRANTED, {"event": "cache", "action": "reset"}, stat(32)], ""),
+    ],
+)  # fmt: skip
+def test_peers(judge: Build, lines: list[Line], wrong: str) -> None:
+    result = judge("OWN-MAP", *lines, **HEAD)
+    found = [f.message for f in result.findings]
+    assert len(found) == bool(wrong) and all(message.startswith(wrong) for message in found), found
+    assert not result.unknown
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ([alloc(1), alloc(11, pool="swa"), peers((1, 11))], ""),
+        ([alloc(1), alloc(11, pool="swa"), peers((1, 12))], "full slot 1 gets the peer 12, which pool swa has not granted"),
+        (
+            [alloc(1), alloc(11, pool="swa"), free(11, pool="swa"), peers((1, 11))],
+            "full slot 1 gets the peer 11, which pool swa has not granted",
+        ),
+    ],
+)  # fmt: skip
+def test_peers_that_the_windows_allocator_has_granted(judge: Build, lines: list[Line], wrong: str) -> None:
+    found = [f.message for f in judge("OWN-MAP", *lines, **HEAD).findings]
+    assert len(found) == bool(wrong) and all(message.startswith(wrong) for message in found), found
+    late = judge("OWN-MAP", *lines, **(HEAD | {"from_start": False}))
+    assert len(late.findings) == (bool(wrong) and "free" in [line["event"] for line in lines])
+
+
+def test_pages_of_peers(judge: Build) -> None:
+    head = HEAD | {"pools": [FULL | {"page_size": 4, "reserved_slots": 4}, SWA | {"page_size": 4}]}
+    lines = [alloc(4, 5, 6), peers((4, 8), (5, 9), (6, 10)), alloc(7), peers((7, 11)), stat(28)]
+    assert not judge("OWN-MAP", *lines, **head).findings
+    freed = [free(4), peers((4, 0), (5, 0), (6, 0), (7, 0)), stat(32)]
+    assert not judge("OWN-MAP", *lines, *freed, **head).findings
+    (finding,) = judge("OWN-MAP", *lines, *freed[:1], peers((4, 0)), stat(28), alloc(4, 5), **head).findings
+    assert finding.message.startswith("full slot 5 is granted with the peer 9")
+    assert finding.slots == (5,)
+
+
+@pytest.mark.parametrize(
+    ("lines", "head", "why"),
+    [
+        (
+            [peers((1, 11)) | {"full_slots": None}],
+            {},
+            "no full_slots and swa_slots of one length, or no slots",
+        ),
+        ([*GRANTED, stat(29)], {"from_start": False}, "the mapping was not recorded from its beginning"),
+    ],
+)
+def test_what_can_t_be_judged(judge: Build, lines: list[Line], head: Line, why: str) -> None:
+    lines = [{name: value for name, value in line.items() if value is not None} for line in lines]
+    result = judge("OWN-MAP", *lines, **(HEAD | head))
+    assert not result.findings and [each.why for each in result.unknown] == [why]
+
+
+def test_what_was_lost_may_have_cleared_the_mapping(judge: Build) -> None:
+    numbered = [line | {"seq": seq} for seq, line in enumerate([*GRANTED, alloc(3), peers((3, 12))])]
+    hole = [*numbered[:2], *(line | {"seq": line["seq"] + 1} for line in numbered[2:])]
+    assert judge("OWN-MAP", *numbered, **HEAD).findings
+    assert not judge("OWN-MAP", *hole, **HEAD).findings
+
+
+def test_without_a_mapping_there_is_no_instance(judge: Build) -> None:
+    result = judge("OWN-MAP", alloc(1, 2), stat(29), **HEAD)
+    assert not result.checked["OWN-MAP"] and not result.findings and not result.unknown
+
+
+def test_the_history_of_the_mapping_is_shown(judge: Build) -> None:
+    (finding,) = judge("OWN-MAP", *GRANTED, alloc(3), peers((3, 12)), **HEAD).findings
+    assert finding.slots == (2, 3)
+    assert finding.evidence[1].rows == ((1, 1, 12),)
