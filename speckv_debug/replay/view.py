@@ -28,6 +28,7 @@ from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
 from speckv_debug.replay.pairs import DuePairs, PairMatch
 from speckv_debug.replay.peers import PeerMaps
 from speckv_debug.replay.rank_accepts import RankAccepts
+from speckv_debug.replay.reaches import Reaches
 from speckv_debug.replay.readers import NextReads
 from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.recomputed_pairs import RecomputedPairs
@@ -42,6 +43,7 @@ from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.shadow_replay import ShadowReplay
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.stream import Stretches
+from speckv_debug.replay.target_writes import TargetWrites
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
 from speckv_debug.replay.written_tokens import WrittenTokens
@@ -57,7 +59,9 @@ BESIDE = {
         "replayed_reserves",
         "written_tokens",
         "evictions",
+        "reaches",
     },
+    "target_writes": {"written_tokens", "reaches"},
     "recomputed_slots": {"replayed_slots", "replayed_moves"},
     **dict.fromkeys(("relocations", "due_pairs", "pair_match", "settlements"), OF_PAIRS),
 }
@@ -215,9 +219,19 @@ class ProcessView:
         return Successions(self.lengths)
 
     @cached_property
+    def target_writes(self) -> TargetWrites:
+        """One instance a verify, and a row of an extend or plain decode; the two scopes below look at them."""
+        return TargetWrites(self.lengths)
+
+    @cached_property
     def written_tokens(self) -> WrittenTokens:
         """One instance a verify, and a row of an extend or plain decode, with the token that was handed on to it."""
-        return WrittenTokens(self.lengths)
+        return WrittenTokens(self.target_writes)
+
+    @cached_property
+    def reaches(self) -> Reaches:
+        """One instance a verify, and a row of an extend or plain decode, with the length that was allocated then."""
+        return Reaches(self.target_writes)
 
     @cached_property
     def commits(self) -> Commits:

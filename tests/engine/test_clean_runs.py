@@ -46,6 +46,7 @@ ALWAYS_JUDGED = [
     "LEN-COMMIT",
     "LEN-STALE",
     "LEN-ALLOC",
+    "LEN-REACH",
     "LEN-TOKEN",
     "OWN-DFREE",
     "OWN-UAF",

@@ -158,6 +158,14 @@ FAULTS: tuple[Fault, ...] = (
         "the result that was in flight when a request ended is committed to its closed row",
         overlap=True,
     ),
+    _wrong(
+        "reserve-of-one-round",
+        "LEN-REACH",
+        "room is made for one verify although another is in flight: rows are written behind the allocated length",
+        overlap=True,
+        page_size=1,
+        slots=320,
+    ),
     _silent(
         "reserve-wrong-page-size",
         "LEN-ALLOC",

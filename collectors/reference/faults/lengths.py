@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any
 
 from torch import Tensor
 
 from speckv_debug.collectors.reference.batch import Result, Round
+from speckv_debug.collectors.reference.config import EngineConfig
 from speckv_debug.collectors.reference.engine import Engine
 from speckv_debug.collectors.reference.faults.shot import Shot, wrap
 from speckv_debug.collectors.reference.request import Request
@@ -81,6 +83,39 @@ def late_commit(engine: Engine, shot: Shot) -> None:
     wrap(engine.results, "process", around)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneRound(EngineConfig):
+    """Settings whose reserve counts one round."""
+
+    @property
+    def reserve(self) -> int:
+        """Half of what it takes while a verify is in flight."""
+        config: Any = super(OneRound, self)
+        return int(config.reserve) // 2
+
+
+def reserve_of_one_round(engine: Engine, shot: Shot) -> None:
+    """One preparation reserves for its own verify only; the one in flight has moved the device's length on."""
+    config, width = engine.config, engine.config.num_draft_tokens
+    shot.occasion = 1
+    short = OneRound(**{field.name: getattr(config, field.name) for field in fields(config)})
+
+    def too_short(request: Request) -> bool:
+        room = grown_length(request.allocated, request.committed, short.reserve, config.page_size)
+        return request.device is not None and request.device.seq_len + width > room
+
+    def around(grow: Callable[..., list[Request]]) -> Callable[..., list[Request]]:
+        def faulty(running: list[Request]) -> list[Request]:
+            victim = next(filter(too_short, running), None)
+            wrong = victim is not None and shot.due(engine.observer.step, victim.id)
+            engine.growing.config = short if wrong else config
+            return grow(running)
+
+        return faulty
+
+    wrap(engine.growing, "grow", around)
+
+
 def reserve_wrong_page_size(engine: Engine, shot: Shot) -> None:
     """The new allocated length is rounded up to another page size than the allocator's."""
     config = engine.config
@@ -102,5 +137,6 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "growth-skipped": growth_skipped,
     "commit-one-short": commit_one_short,
     "late-commit": late_commit,
+    "reserve-of-one-round": reserve_of_one_round,
     "reserve-wrong-page-size": reserve_wrong_page_size,
 }
