@@ -21,6 +21,8 @@ COMMANDS = {
     "demo": "record the bundled reference engine and show what check finds",
     "check": "judge a recording by the laws",
     "inspect": "look at a recording in the terminal",
+    "history": "say what happened to a slot, a page, a row or a request",
+    "state": "say who holds the pages of every pool at a step",
     "report": "write one HTML file about a recording",
     "info": "say what a recording holds and what is missing",
     "import": "turn JSON Lines into a recording",

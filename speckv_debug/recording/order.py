@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from speckv_debug.recording.schema import TABLES
+
+SPARSE = 8
+"""Numbers an event from which on a mark for each number between is no quick way to see that none is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,18 @@ def merge(seqs: Mapping[str, npt.NDArray[np.int64]]) -> EventOrder:
     return EventOrder(seq[by_seq], table[by_seq], index[by_seq])
 
 
-def holes(seq: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Missing ranges `[a, b)` between neighbours of an ascending seq."""
-    at = np.flatnonzero(np.diff(seq) > 1)
-    return [(int(seq[i]) + 1, int(seq[i + 1])) for i in at]
+def holes(seqs: Iterable[npt.NDArray[np.int64]]) -> list[tuple[int, int]]:
+    """Missing ranges `[a, b)` between the events of all tables, each table's seq ascending."""
+    found = [seq for seq in seqs if len(seq)]
+    if not found:
+        return []
+    first, last = min(int(seq[0]) for seq in found), max(int(seq[-1]) for seq in found)
+    if last - first < SPARSE * sum(map(len, found)):
+        seen = np.zeros(last - first + 1, dtype=np.bool_)
+        for seq in found:
+            seen[seq - first] = True
+        if seen.all():
+            return []
+    at = np.sort(np.concatenate(found))
+    before = np.flatnonzero(np.diff(at) > 1)
+    return [(int(at[i]) + 1, int(at[i + 1])) for i in before]

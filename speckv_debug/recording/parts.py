@@ -122,8 +122,22 @@ def _scan_rows(path: Path) -> Part:
     return Part(path, len(seq), int(seq.min()), int(seq.max())) if len(seq) else Part(path, 0, 0, -1)
 
 
-def read_part(path: Path, columns: list[str] | None = None) -> pa.Table:
+@dataclass(frozen=True, slots=True)
+class Within:
+    """What a reader looks for: values of an integer column, or of a column of integer lists, in `[low, high)`."""
+
+    column: str
+    low: int
+    high: int
+
+
+def read_part(path: Path, columns: list[str] | None = None, within: Within | None = None) -> pa.Table:
     """The rows, or only some columns of them (those that exist).
+
+    Args:
+        path: The file.
+        columns: Names of columns, all if None.
+        within: Leave out row groups whose statistics say that they hold no such value.
 
     Raises:
         ValueError, OSError: The data is damaged.
@@ -133,4 +147,19 @@ def read_part(path: Path, columns: list[str] | None = None) -> pa.Table:
         pq.ParquetFile(source, page_checksum_verification=True) as file,
     ):
         known = file.schema_arrow.names
-        return file.read(columns=known if columns is None else [name for name in columns if name in known])
+        wanted = known if columns is None else [name for name in columns if name in known]
+        if within is None:
+            return file.read(columns=wanted)
+        groups = [group for group in range(file.metadata.num_row_groups) if _may_hold(file, group, within)]
+        return file.read_row_groups(groups, columns=wanted)
+
+
+def _may_hold(file: pq.ParquetFile, group: int, within: Within) -> bool:
+    """Whether the statistics leave it open that a row group holds such a value."""
+    meta = file.metadata.row_group(group)
+    paths = [meta.column(i).path_in_schema for i in range(meta.num_columns)]
+    at = next((i for i, path in enumerate(paths) if path.partition(".")[0] == within.column), None)
+    stats = None if at is None else meta.column(at).statistics
+    if stats is None or not stats.has_min_max:
+        return True
+    return bool(stats.min < within.high and stats.max >= within.low)

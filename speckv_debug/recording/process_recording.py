@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +15,12 @@ from speckv_debug.model.process import Process
 from speckv_debug.recording.events import events_of
 from speckv_debug.recording.loss import problems_of
 from speckv_debug.recording.order import EventBatch, EventOrder, holes, merge
+from speckv_debug.recording.parts import Within
 from speckv_debug.recording.problem import Problem
 from speckv_debug.recording.schema import TABLES
 from speckv_debug.recording.spool import read_spool, spool_path
 from speckv_debug.recording.stream import batches_of, windows_of
-from speckv_debug.recording.table_files import TableFiles, seq_of
+from speckv_debug.recording.table_files import Piece, TableFiles, seq_of
 from speckv_debug.recording.tail import unfinished_tail
 
 
@@ -84,6 +85,14 @@ class ProcessRecording:
             return self._tables[name].select(["seq", *(c for c in columns if c != "seq")])
         return self._files(name).read(list(columns))
 
+    def pieces(self, name: str) -> list[Piece]:
+        """A table in pieces that can be read one by one, each with the columns that are asked for."""
+        if name in self._tables:
+            table, seq = self._tables[name], self.seqs[name]
+            whole = partial(_selected, table)
+            return [Piece(int(seq[0]), int(seq[-1]), whole)] if len(seq) else []
+        return self._files(name).pieces()
+
     def order(self) -> EventOrder:
         """All events in ascending seq; `index` is the row in `table(name)`, so this loads every table."""
         return self._order
@@ -96,7 +105,7 @@ class ProcessRecording:
         """Missing seq ranges `[a, b)` between recorded events; reads only the seq columns."""
         seqs = self.seqs  # reads what is not known yet
         if self._gaps is None:
-            self._gaps = holes(np.sort(np.concatenate([np.empty(0, np.int64), *seqs.values()])))
+            self._gaps = holes(seqs.values())
         return list(self._gaps)
 
     @property
@@ -153,3 +162,8 @@ class ProcessRecording:
         if name not in TABLES:
             raise KeyError(f"there is no table {name}")
         return self.files.get(name) or TableFiles(name)
+
+
+def _selected(table: pa.Table, columns: list[str] | None = None, within: Within | None = None) -> pa.Table:
+    """Some columns of a table in memory, as `Piece.read` gives them."""
+    return table if columns is None else table.select(["seq", *(c for c in columns if c != "seq")])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from speckv_debug.recording.arrays import empty_table, fixed_array, numbers
-from speckv_debug.recording.parts import Part, read_part, scan_part
+from speckv_debug.recording.parts import Part, Within, read_part, scan_part
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.recording.spool import SpoolContent
 
@@ -23,11 +23,15 @@ NO_SPOOL = SpoolContent(())
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows that can be read alone; pieces of a table follow one another in seq, `first` and `last` bound it."""
+    """Rows that can be read alone; pieces of a table follow one another in seq, `first` and `last` bound it.
+
+    `read(columns, within)` gives all columns of the schema, or seq and those named; with `within` it may leave out rows
+    that hold no such value, always the same ones.
+    """
 
     first: int
     last: int
-    read: Callable[[], pa.Table]
+    read: Callable[..., pa.Table]
 
 
 @dataclass(slots=True)
@@ -65,18 +69,18 @@ class TableFiles:
 
     def read(self, columns: list[str] | None = None) -> pa.Table:
         """All rows, sorted by seq, each seq once; the schema's columns, or only seq and those named."""
-        names = SCHEMAS[self.name].names if columns is None else ["seq", *(c for c in columns if c != "seq")]
-        return self._whole(self.parts, names, spool=True)
+        return self._whole(self.parts, columns, spool=True)
 
     def pieces(self) -> list[Piece]:
         """The table in pieces of one part each, as far as the files follow one another."""
-        parts, names = self.parts, SCHEMAS[self.name].names
+        parts = self.parts
         late = [seq for batch in self.spool.batches for seq in _bounds(seq_of(batch))]
         bounds = [(part.first, part.last) for part in parts] + ([(min(late), max(late))] if late else [])
         if any(a[1] >= b[0] for a, b in pairwise(bounds)):
-            return [Piece(min(b[0] for b in bounds), max(b[1] for b in bounds), self.read)]
-        pieces = [Piece(p.first, p.last, partial(self._whole, [p], names, spool=False)) for p in parts]
-        spooled = [Piece(*bounds[-1], partial(self._whole, [], names, spool=True))] if late else []
+            whole = partial(self._whole, parts, spool=True)
+            return [Piece(min(b[0] for b in bounds), max(b[1] for b in bounds), whole)]
+        pieces = [Piece(p.first, p.last, partial(self._whole, [p], spool=False)) for p in parts]
+        spooled = [Piece(*bounds[-1], partial(self._whole, [], spool=True))] if late else []
         return pieces + spooled
 
     def verify(self) -> None:
@@ -84,18 +88,26 @@ class TableFiles:
         for part in self.parts:
             self._read_part(part, SCHEMAS[self.name].names)
 
-    def _whole(self, parts: list[Part], columns: list[str], *, spool: bool) -> pa.Table:
-        tables = [table for part in parts if (table := self._read_part(part, columns)) is not None]
+    def _whole(
+        self,
+        parts: list[Part],
+        columns: list[str] | None = None,
+        within: Within | None = None,
+        *,
+        spool: bool,
+    ) -> pa.Table:
+        names = SCHEMAS[self.name].names if columns is None else ["seq", *(c for c in columns if c != "seq")]
+        tables = [table for part in parts if (table := self._read_part(part, names, within)) is not None]
         if spool and self.spool.batches:
-            tables.append(self._conform(pa.Table.from_batches(self.spool.batches), columns))
-        fields = [SCHEMAS[self.name].field(column) for column in columns]
+            tables.append(self._conform(pa.Table.from_batches(self.spool.batches), names))
+        fields = [SCHEMAS[self.name].field(name) for name in names]
         return _ordered(pa.concat_tables([empty_table(pa.schema(fields)), *tables]), self.end)
 
-    def _read_part(self, part: Part, columns: list[str]) -> pa.Table | None:
+    def _read_part(self, part: Part, columns: list[str], within: Within | None = None) -> pa.Table | None:
         if part.path in self.damaged:
             return None
         try:
-            return self._conform(read_part(part.path, columns), columns)
+            return self._conform(read_part(part.path, columns, within), columns)
         except READ_ERRORS as error:
             self.damaged[part.path] = _reason(error)
             return None

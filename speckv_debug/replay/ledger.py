@@ -115,8 +115,8 @@ class Ledger:
         order = self.events.order()
         count = len(order.seq)
         stop = count if until_seq is None else int(np.searchsorted(order.seq, until_seq, side="right"))
-        fold, at = self._folder(count), 0
-        for end, why in self._breaks():
+        fold, at = self.folder(count), 0
+        for end, why in self.breaks():
             behind = int(np.searchsorted(order.seq[:stop], end))
             if behind == stop:
                 break
@@ -128,14 +128,14 @@ class Ledger:
             ledger_lengths.finish(self)
             unproven(self)
 
-    def _breaks(self) -> list[tuple[int, str]]:
+    def breaks(self) -> list[tuple[int, str]]:
         """Before which `seq` something is lost, ascending, and why: holes, and events that lack what they are about."""
         gaps = self.process.gaps()
         many = len(gaps) > NAMED_HOLES
         holes = [(end, _missing_in(gaps) if many else _missing(first, end)) for first, end in gaps]
         return sorted([*holes, *untold(self)])
 
-    def _folder(self, count: int) -> Callable[[Order], None]:
+    def folder(self, count: int) -> Callable[[Order], None]:
         """How so many events are folded: compiled code pays off only over many."""
         if count < COMPILED_FROM:
             return self._fold

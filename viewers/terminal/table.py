@@ -11,9 +11,9 @@ SHOWN_ROWS = 24
 WIDEST = 48
 
 
-def table_lines(evidence: Evidence) -> Iterator[str]:
-    """Heading and rows; numbers right-aligned, broken rows marked with ✗, what is left out counted."""
-    rows = evidence.rows[:SHOWN_ROWS]
+def table_lines(evidence: Evidence, shown: int | None = SHOWN_ROWS) -> Iterator[str]:
+    """Heading and rows, `shown` of them or all; numbers right-aligned, broken rows marked with ✗, the rest counted."""
+    rows = evidence.rows[:shown]
     heading = [printable(name) for name in evidence.columns]
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(len(line[c]) for line in (heading, *cells)) for c in range(len(heading))]

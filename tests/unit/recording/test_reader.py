@@ -324,9 +324,9 @@ def test_batches_hold_one_part_a_table(write: Write, monkeypatch: pytest.MonkeyP
     read: list[str] = []
     real = table_files.read_part
 
-    def counted(path: Path, columns: list[str] | None = None) -> pa.Table:
+    def counted(path: Path, *wanted: Any) -> pa.Table:
         read.append(f"{path.parent.name}/{path.stem[-1]}")
-        return real(path, columns)
+        return real(path, *wanted)
 
     monkeypatch.setattr(table_files, "read_part", counted)
     parts = {"alloc": [[0, 1], [10, 11], [20, 21]], "free": [[2, 3], [12, 13], [22, 23]]}

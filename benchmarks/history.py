@@ -1,0 +1,75 @@
+"""Cold runs of `history --slot` and `state --at` on a long recording, each in a process of its own.
+
+    python benchmarks/history.py [--request-steps 1000000] [--page-size 16]
+
+The recording is that of benchmarks/check.py, made once and kept in `.cache/`. Asks for a slot of the pool's middle and for a
+step in the middle of the recording. Compiled code is warm: `state` runs once before. Prints wall and processor seconds, the
+best of three, beside what Python and the libraries need to start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from long_run import WAVE, make
+
+IMPORTS = "import speckv_debug.replay.slot_history, pyarrow.parquet"
+
+
+def main() -> None:
+    """Make the recording if it is missing, ask, print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--request-steps", type=int, default=1_000_000)
+    parser.add_argument("--page-size", type=int, default=16)
+    args = parser.parse_args()
+    waves = -(-args.request_steps // WAVE)
+    path = ROOT / ".cache" / f"long-{waves}-p{args.page_size}.speckv"
+    if not path.exists():
+        make(path, waves, args.page_size)
+    slot, step = middle(path)
+    program = [sys.executable, "-m", "speckv_debug"]
+    asked = {
+        "start": [sys.executable, "-c", IMPORTS],
+        f"history --slot {slot}": [*program, "history", str(path), "--slot", str(slot)],
+        f"state --at {step}": [*program, "state", str(path), "--at", str(step)],
+    }
+    subprocess.run(asked[f"state --at {step}"], check=True, capture_output=True)
+    print(f"{waves * WAVE} request-steps, page size {args.page_size}")
+    for name, command in asked.items():
+        wall, cpu = min(timed(command) for _ in range(3))
+        print(f"{name:22} {wall:7.2f} s, {cpu:7.2f} s of processor time")
+
+
+def middle(path: Path) -> tuple[int, int]:
+    """A slot in the middle of the pool and a step in the middle of the recording."""
+    from speckv_debug.recording.reader import Recording
+    from speckv_debug.replay.columns import Columns
+
+    process = Recording.open(path).processes[0]
+    slots = process.info.pools[0].slots
+    steps = Columns(process.columns("pool_stat", "step")).ints("step")
+    assert slots is not None
+    return slots // 2, int(steps[len(steps) // 2])
+
+
+def timed(command: list[str]) -> tuple[float, float]:
+    """Wall and processor seconds of a program that succeeds."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - start, cpu
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""What the pages of a pool are used for at the point that a ledger has reached: the page map of a viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from speckv_debug.kernels.reserve import pages_between
+from speckv_debug.replay.ledger import Ledger
+from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, PageBook
+from speckv_debug.replay.ledger_tenure import Tenure
+from speckv_debug.replay.namespaces import SLOT_LIMIT
+from speckv_debug.replay.ragged import Int64s, Mask
+
+MOST_PAGES = SLOT_LIMIT
+"""Pages of a map; a pool that says it has more is damaged, and only pages that were named are shown."""
+
+
+class Use(IntEnum):
+    """What a page is used for; where several apply, the last one listed."""
+
+    UNKNOWN = 0
+    """Not seen since the recording began or lost events."""
+    FREE = 1
+    """In the free list."""
+    UNHELD = 2
+    """Granted, and named by nothing that lives: on its way back, or leaked."""
+    GRANTED = 3
+    """Granted to a running request whose row does not name it (yet), or whose lengths are not known."""
+    RESERVE = 4
+    """Named by a running request's row, at positions from its committed length on."""
+    COMMITTED = 5
+    """Named by a running request's row below its committed length."""
+    SESSION = 6
+    """Saved by a session."""
+    TREE = 7
+    """Held by a node of the prefix tree; locks were not recorded."""
+    EVICTABLE = 8
+    """Held by a node of the prefix tree that no request locks."""
+    LOCKED = 9
+    """Held by a node of the prefix tree that a request keeps from eviction."""
+    WAITING = 10
+    """Freed inside a deferred group that has not ended."""
+    TRANSFER = 11
+    """Part of a transfer that has begun and not ended."""
+    CONFLICT = 12
+    """Named by the rows of two running requests though no tree holds it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRequest:
+    """A request that runs: lengths as the host reported them last, None if never; pages that its row names."""
+
+    request: str | None
+    row: int
+    epoch: int
+    committed: int | None
+    allocated: int | None
+    pages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolState:
+    """One pool at one point.
+
+    Attributes:
+        pool, kind, page_size: Of the pool whose allocator hands out the ids.
+        first: The first page that can be held; those before it are reserved.
+        whole: Whether the pool's size is known, so that `use` has an entry for every page.
+        use: int8[pages], the `Use` of page `first + i`.
+        holder: int32[pages], the tenure that a page was granted to or whose row names it, -1 if none; an index into
+            `Ledger.tenures`.
+        dangling: Pages that a running row names though they went to the free list since, ascending.
+        why_unknown: Why pages are unknown, None where none is.
+    """
+
+    pool: str
+    kind: str
+    page_size: int
+    first: int
+    whole: bool
+    use: npt.NDArray[np.int8]
+    holder: npt.NDArray[np.int32]
+    dangling: tuple[int, ...]
+    why_unknown: str | None
+
+    @property
+    def counts(self) -> Mapping[Use, int]:
+        """Pages of each use."""
+        found = np.bincount(self.use, minlength=len(Use))
+        return {use: int(found[use]) for use in Use}
+
+    def pages(self, use: Use) -> Int64s:
+        """The pages of a use, ascending."""
+        return np.flatnonzero(self.use == use).astype(np.int64) + self.first
+
+
+def pool_states(ledger: Ledger) -> tuple[PoolState, ...]:
+    """Every pool with an allocator of its own whose pages can be followed, the main one first."""
+    numbers = [ledger.namespaces.main, *range(len(ledger.books))]
+    return tuple(pool_state(ledger, n) for n in dict.fromkeys(numbers) if ledger.books[n].paged)
+
+
+def pool_state(ledger: Ledger, number: int) -> PoolState:
+    """The state of one allocator's pages, by its number in `ledger.namespaces`."""
+    space, book = ledger.namespaces.all[number], ledger.books[number]
+    main = book is ledger.main
+    use, holder = _uses(ledger, book, main)
+    first = pages_between(0, space.reserved, space.page_size)
+    whole = space.bound != SLOT_LIMIT and space.bound // space.page_size <= MOST_PAGES
+    if whole and (more := space.bound // space.page_size - len(use)) > 0:
+        unseen = Use.FREE if main and ledger.seen_whole else Use.UNKNOWN
+        use = np.concatenate((use, np.full(more, unseen, dtype=np.int8)))
+        holder = np.concatenate((holder, np.full(more, NOBODY, dtype=np.int32)))
+    unknown = bool((use[first:] == Use.UNKNOWN).any())
+    return PoolState(
+        pool=space.name,
+        kind=space.kind,
+        page_size=space.page_size,
+        first=first,
+        whole=whole,
+        use=use[first:],
+        holder=holder[first:],
+        dangling=_dangling(ledger) if main else (),
+        why_unknown=(ledger.facts.why(ledger.why) if main else UNSEEN_PAGES) if unknown else None,
+    )
+
+
+UNSEEN_PAGES = "pages that were not granted yet: only the main pool is known to begin empty"
+
+
+def live_requests(ledger: Ledger) -> tuple[LiveRequest, ...]:
+    """The requests that run, by row."""
+    running = sorted(ledger.running(), key=lambda tenure: tenure.row)
+    return tuple(
+        LiveRequest(
+            request=tenure.request,
+            row=tenure.row,
+            epoch=tenure.epoch,
+            committed=None if tenure.committed < 0 else tenure.committed,
+            allocated=None if tenure.allocated < 0 else tenure.allocated,
+            pages=len(_named(tenure, tenure.extent)),
+        )
+        for tenure in running
+    )
+
+
+def _uses(ledger: Ledger, book: PageBook, main: bool) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int32]]:
+    """Later ones take the place of earlier ones, in the order of `Use`."""
+    use, holder = np.full(book.pages, Use.UNKNOWN, dtype=np.int8), book.owner.copy()
+    out = book.state != FREE
+    use[book.state == FREE], use[book.state == HELD] = Use.FREE, Use.UNHELD
+    owned = (book.state == HELD) & (book.owner >= 0)
+    owned[owned] = ledger.alive(book.owner[owned])
+    use[owned] = Use.GRANTED
+    shared = _rows(ledger, use, holder, out) if main else np.zeros(book.pages, dtype=np.bool_)
+    in_tree = (book.tree > 0) | (book.host > 0)
+    use[out & (book.session != NOBODY)] = Use.SESSION
+    locks = ledger.info.records("cache", "lock")
+    use[out & in_tree] = Use.EVICTABLE if locks else Use.TREE
+    use[out & in_tree & (book.locks > 0)] = Use.LOCKED
+    use[book.pending >= 0] = Use.WAITING
+    use[book.moving > 0] = Use.TRANSFER
+    if ledger.info.records("cache", "insert"):
+        use[shared & (book.state == HELD) & ~in_tree & (book.moving == 0)] = Use.CONFLICT
+    return use, holder
+
+
+def _rows(ledger: Ledger, use: npt.NDArray[np.int8], holder: npt.NDArray[np.int32], out: Mask) -> Mask:
+    """Mark what the rows of running requests name; which pages two of them do."""
+    times = np.zeros(len(use), dtype=np.int32)
+    for tenure in ledger.running():
+        named = _named(tenure, tenure.extent)
+        named = named[out[named]]
+        holder[named[holder[named] == NOBODY]] = tenure.id
+        times[np.setdiff1d(named, list(tenure.stale))] += 1
+        if tenure.committed < 0:
+            raised = named[use[named] < Use.GRANTED]
+            use[raised] = Use.GRANTED
+            continue
+        behind = named[use[named] < Use.RESERVE]
+        use[behind] = Use.RESERVE
+        kept = _named(tenure, tenure.committed)
+        use[kept[out[kept]]] = Use.COMMITTED
+    return np.asarray(times > 1, dtype=np.bool_)
+
+
+def _named(tenure: Tenure, length: int) -> Int64s:
+    """Pages that the row names below a position, ascending, each once."""
+    pages = np.unique(tenure.entries[:length])
+    return pages[pages >= 0]
+
+
+def _dangling(ledger: Ledger) -> tuple[int, ...]:
+    found: set[int] = set()
+    for tenure in ledger.running():
+        found.update(tenure.stale.intersection(_named(tenure, tenure.extent).tolist()))
+    return tuple(sorted(found))

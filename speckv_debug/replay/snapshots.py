@@ -1,0 +1,90 @@
+"""All pools and running requests of a process at one `seq`: what `state` prints, and a report draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.ledger import Ledger
+from speckv_debug.replay.ownership import PAGES
+from speckv_debug.replay.pool_state import LiveRequest, PoolState, live_requests, pool_states
+from speckv_debug.replay.timeline import ledger_at
+from speckv_debug.replay.unseen import Unseen, unseen
+
+ROWS = (*PAGES, "table_write", "row_alloc", "row_free", "lengths", "release", "cache")
+"""Tables without whose every event a state has holes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What the engine itself counted in a pool, in slots, at its last settled point before."""
+
+    seq: int
+    step: int | None
+    available: int | None
+    evictable: int | None
+    protected: int | None
+    session: int | None
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A process after event `seq`.
+
+    Attributes:
+        step: The step that was asked for, None if an event was.
+        pools: Those whose pages can be followed, the main one first; `left_out` names the others.
+        accounts: Pool → the engine's own last account, where it was recorded.
+        requests: Those that run.
+        unseen: What the recording lacks up to here.
+    """
+
+    process: str
+    seq: int
+    step: int | None
+    pools: tuple[PoolState, ...]
+    left_out: tuple[str, ...]
+    accounts: dict[str, Account]
+    requests: tuple[LiveRequest, ...]
+    unseen: tuple[Unseen, ...]
+
+
+def snapshot(
+    process: ProcessRecording, seq: int, *, step: int | None = None, ledger: Ledger | None = None
+) -> Snapshot:
+    """The pools after event `seq`; `ledger` is the one at that event, such as `Timeline.at(seq)`, and is made if None."""
+    ledger = ledger or ledger_at(process, seq)
+    pools = pool_states(ledger)
+    names = {pool.pool for pool in pools}
+    tables = [name for name in ROWS if name != "free_group" or name in process.files or ledger.page_size > 1]
+    return Snapshot(
+        process=process.label,
+        seq=seq,
+        step=step,
+        pools=pools,
+        left_out=tuple(space.name for space in ledger.namespaces.all if space.name not in names),
+        accounts={name: each for name in names if (each := _account(process, name, seq)) is not None},
+        requests=live_requests(ledger),
+        unseen=unseen(process, tables, seq),
+    )
+
+
+def _account(process: ProcessRecording, pool: str, seq: int) -> Account | None:
+    names = ("available", "evictable", "protected", "session", "total")
+    columns = Columns(process.columns("pool_stat", "step", "pool", *names))
+    mine = columns.texts("pool").equal(pool)
+    if pool == process.info.main_pool:
+        mine |= ~columns.texts("pool").known
+    at = np.flatnonzero(mine & (columns.ints("seq") <= seq))
+    if not len(at):
+        return None
+    index = int(at[-1])
+    return Account(
+        seq=columns.int_at("seq", index) or 0,
+        step=columns.int_at("step", index),
+        **{name: columns.int_at(name, index) for name in names},
+    )

@@ -1,0 +1,84 @@
+"""The pools of a process at one point as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from speckv_debug.model.finding import Evidence
+from speckv_debug.model.text import printable
+from speckv_debug.replay.page_history import ranges
+from speckv_debug.replay.pool_state import PoolState, Use
+from speckv_debug.replay.snapshots import Account, Snapshot
+from speckv_debug.viewers.terminal.headline import number
+from speckv_debug.viewers.terminal.table import table_lines
+
+SHOWN_REQUESTS = 20
+GROUPS = (
+    ("requests", {"committed": Use.COMMITTED, "reserve": Use.RESERVE, "granted": Use.GRANTED}),
+    ("tree", {"locked": Use.LOCKED, "evictable": Use.EVICTABLE, "locks not recorded": Use.TREE}),
+)
+SINGLE = (
+    ("sessions", Use.SESSION), ("transfer", Use.TRANSFER), ("waiting in a free group", Use.WAITING), ("free", Use.FREE),
+    ("held by nobody", Use.UNHELD), ("conflict", Use.CONFLICT), ("unknown", Use.UNKNOWN),
+)  # fmt: skip
+ALWAYS = (Use.FREE, Use.SESSION, Use.TRANSFER, Use.CONFLICT)
+"""Said even where no page is used so."""
+
+
+def render(found: Snapshot, out: TextIO, *, verbose: bool = False) -> None:
+    """One block a pool, the running requests, what the recording does not hold."""
+    at = "" if found.step is None else f"step {found.step}, "
+    lines = [f"{printable(found.process)} · {at}after event {found.seq}"]
+    for pool in found.pools:
+        lines += _pool(pool, found.accounts.get(pool.pool))
+    lines += [f"pool {printable(name)} · its pages can't be followed" for name in found.left_out]
+    lines += _requests(found, verbose)
+    lines += [f"unknown  {printable(each.why)}" for each in found.unseen]
+    out.write("".join(f"{line}\n" for line in lines))
+
+
+def _pool(pool: PoolState, account: Account | None) -> Iterator[str]:
+    counts = pool.counts
+    size = number(len(pool.use), "page") + ("" if pool.whole else " that events name")
+    yield f"pool {printable(pool.pool)} · {size} of {number(pool.page_size, 'slot')}"
+    for name, parts in GROUPS:
+        said = [f"{part} {counts[use]:,}" for part, use in parts.items() if counts[use]]
+        total = sum(counts[use] for use in parts.values())
+        yield _line(name, total, f"({', '.join(said)})" if said else "")
+    for name, use in SINGLE:
+        if counts[use] or use in ALWAYS:
+            yield _line(name, counts[use], _about(pool, use))
+    if pool.dangling:
+        pages = f"pages {ranges(pool.dangling)}; normal until the row is written again"
+        yield _line("freed, still in a row", len(pool.dangling), pages)
+    if account is not None:
+        yield f"   engine's own account, {_account(account)}"
+
+
+def _line(name: str, pages: int, aside: str) -> str:
+    return f"   {name:<24} {pages:>9,}  {aside}".rstrip()
+
+
+def _about(pool: PoolState, use: Use) -> str:
+    if use in (Use.CONFLICT, Use.UNHELD) and len(pages := pool.pages(use)):
+        return f"pages {ranges(tuple(pages.tolist()))}"
+    return printable(pool.why_unknown or "") if use is Use.UNKNOWN else ""
+
+
+def _account(account: Account) -> str:
+    names = ("available", "evictable", "protected", "session", "total")
+    facts = [(name, getattr(account, name)) for name in names]
+    step = "" if account.step is None else f" of step {account.step}"
+    said = ", ".join(f"{name} {value:,}" for name, value in facts if value is not None)
+    return f"event {account.seq}{step}, in slots: {said}"
+
+
+def _requests(found: Snapshot, verbose: bool) -> Iterator[str]:
+    yield f"{number(len(found.requests), 'request')} running"
+    columns = ("request", "row", "epoch", "committed", "allocated", "pages")
+    rows = tuple(tuple(getattr(each, name) for name in columns) for each in found.requests)
+    if rows:
+        evidence = Evidence(title="", columns=columns, rows=rows)
+        shown = None if verbose else SHOWN_REQUESTS
+        yield from (f"   {line}" for line in table_lines(evidence, shown=shown))
