@@ -12,7 +12,7 @@ from speckv_debug.replay.shadow_finds import Held
 from speckv_debug.replay.shadow_replay import ShadowReplay
 
 KERNEL = "kernels.move.move_slots"
-LAWS = ("LOC-ROW", "LOC-UNIQ", "LOC-RANGE", "LOC-PAD", "LOC-WIDTH", "MOV-PAIR", "MOV-MISSING")
+LAWS = ("LOC-ROW", "LOC-UNIQ", "LOC-RANGE", "LOC-PAD", "LOC-WIDTH", "LOC-GROUP", "MOV-PAIR", "MOV-MISSING")
 LENGTHS = ("LEN-SEQ", "LEN-ALLOC", "LEN-COMMIT", "LEN-ORDER")
 REPLAYED = ("RPL-ACCEPT", "RPL-LOC", "RPL-MOVE", "RPL-COMPACT")
 HOLDERS = ("OWN-ALIAS", "OWN-UAF", "OWN-DFREE", "OWN-PAGESAFE")

@@ -1,9 +1,10 @@
-"""Entries of request rows as the recorded writes leave them, at the time of each verify."""
+"""Entries of request rows as the recorded writes leave them, at the time of each verify or other reader."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -11,8 +12,24 @@ from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.lives import search_pairs
 from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, spread
-from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import numbered
+
+
+class Readers(Protocol):
+    """Who reads rows, from which position `seq_len` on; int64[n] each, NULL where unknown."""
+
+    @property
+    def seq(self) -> Int64s: ...
+    @property
+    def step(self) -> Int64s: ...
+    @property
+    def row(self) -> Int64s: ...
+    @property
+    def epoch(self) -> Int64s: ...
+    @property
+    def seq_len(self) -> Int64s: ...
+    def __len__(self) -> int: ...
+
 
 AT_ONCE = 1 << 22
 """Entries that are sorted at once, as far as one life of a row allows."""
@@ -53,17 +70,26 @@ class RowWrites:
 
     A write counts for a verify of the same row and epoch whose accept comes after it, unless it prepares a later step:
     host lanes overlap. What an earlier epoch left is stale, and not known here.
+
+    Args:
+        writes: `table_write`.
+        verifies: Verifies, or other readers of rows.
+        spaces: Of the process.
+        namespace: Whose table: the number of an allocator; the main one if None.
     """
 
-    def __init__(self, writes: Columns, verifies: VerifyBatch, spaces: Namespaces) -> None:
+    def __init__(
+        self, writes: Columns, verifies: Readers, spaces: Namespaces, namespace: int | None = None
+    ) -> None:
         self.verifies = verifies
         self.seq, self.step = writes.ints("seq"), writes.ints("step")
         self.start, self.slots = writes.ints("start"), writes.lists("slots")
         keys = np.stack([writes.ints("row"), writes.ints("epoch")])
         number = numbered(np.hstack([keys, np.stack([verifies.row, verifies.epoch])]))
-        main = spaces.indices(writes.texts("pool")) == spaces.main
+        due = spaces.main if namespace is None else namespace
+        mine = spaces.indices(writes.texts("pool")) == due
         self._life, self._of_verify = _without_untold(
-            np.where(main & (keys != NULL).all(axis=0), number[: len(writes)], -1),
+            np.where(mine & (keys != NULL).all(axis=0), number[: len(writes)], -1),
             (self.start == NULL) | (self.start < 0) | ~self.slots.present,
             np.where((verifies.row == NULL) | (verifies.epoch == NULL), -1, number[len(writes) :]),
         )

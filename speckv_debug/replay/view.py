@@ -19,6 +19,7 @@ from speckv_debug.replay.compactions import Compactions
 from speckv_debug.replay.components import MovedComponents
 from speckv_debug.replay.continuity import Successions
 from speckv_debug.replay.evictions import WindowEvictions
+from speckv_debug.replay.grouped_reads import GroupedForwards
 from speckv_debug.replay.launches import MoveLaunches
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.lengths import Commits, LateCommits, Lengths
@@ -151,6 +152,11 @@ class ProcessView:
     def writes(self) -> ForwardWrites:
         """One instance a request's rows in one forward, pads left out."""
         return ForwardWrites(self.columns("forward"), self.verifies, self.info)
+
+    @cached_property
+    def grouped_forwards(self) -> GroupedForwards:
+        """One instance a request's rows in one forward, where there are tables of several KV groups."""
+        return GroupedForwards(self.columns, self.info)
 
     @cached_property
     def slot_events(self) -> SlotEvents:

@@ -15,6 +15,7 @@ NO_ENGINE_FAULT = {
     "ST-SWA",  # the reference engine has no sliding window yet
     "OWN-MAP",  # nor a pool for one
     "LEN-TOKEN",  # no fault starts a verify from another token than the bonus yet
+    "LOC-GROUP",  # its layers share one table
     "ACC-RANK",  # the reference engine has one rank
     "LEN-ORDER",  # follows from a growth or a commit that another law finds first
 }

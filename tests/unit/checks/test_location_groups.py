@@ -1,0 +1,107 @@
+"""LOC-GROUP: slots of another group's table, and groups that share one by design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from speckv_debug.model.finding import CheckResult
+
+Line = dict[str, Any]
+Judge = Callable[..., CheckResult]
+FULL = {"name": "full", "kind": "full", "slots": 100, "page_size": 1, "reserved_slots": 1}
+SWA = FULL | {"name": "swa", "kind": "swa"}
+DRAFT = FULL | {"name": "draft", "kind": "draft", "allocated_by": "full"}
+
+
+def table(start: int, slots: list[int], **columns: Any) -> Line:
+    return {"event": "table_write", "step": 1, "row": 1, "epoch": 1, "start": start, "slots": slots} | columns
+
+
+def mapping(full: list[int], swa: list[int]) -> Line:
+    return {"event": "swa_map", "step": 1, "full_slots": full, "swa_slots": swa}
+
+
+def forward(start: int, slots: list[int], pool: str = "full", **columns: Any) -> Line:
+    line: Line = {"event": "forward", "step": 1, "mode": "extend", "request": "a", "row": 1, "epoch": 1}
+    return line | {"pool": pool, "start": start, "slots": slots} | columns
+
+
+def judged(judge: Judge, *lines: Line, pools: tuple[Line, ...] = (FULL, SWA)) -> CheckResult:
+    tables = ["forward", "table_write", "swa_map"]
+    return judge("LOC-GROUP", *lines, pools=list(pools), tables=tables)
+
+
+def reasons(result: CheckResult) -> dict[str, int]:
+    assert not result.findings
+    return {unknown.why: unknown.instances for unknown in result.unknown}
+
+
+WRITTEN = (table(0, [40, 41, 42]), mapping([40, 41, 42], [10, 11, 12]))
+
+
+def test_each_group_by_its_own_table(judge: Judge) -> None:
+    result = judged(judge, *WRITTEN, forward(0, [40, 41, 42]), forward(1, [11, 12], "swa"))
+    assert reasons(result) == {} and result.checked["LOC-GROUP"] == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "due"), [(forward(1, [11, 12]), "full"), (forward(1, [41, 42], "swa"), "swa")]
+)
+def test_a_group_by_the_table_of_another(judge: Judge, line: Line, due: str) -> None:
+    (finding,) = judged(judge, *WRITTEN, line).findings
+    assert f"for its layers of {due}, from position 1 on" in finding.message
+    assert finding.slots == tuple(line["slots"]) and len(finding.evidence[0].rows) == 2
+
+
+def test_the_group_that_an_event_names_counts(judge: Judge) -> None:
+    line = forward(0, [40, 41, 42], "full", group="swa")
+    (finding,) = judged(judge, *WRITTEN, line).findings
+    assert "for its layers of swa" in finding.message
+    other = judged(judge, *WRITTEN, forward(0, [40, 41, 42], "full", group="layers 0 to 3"))
+    assert reasons(other) == {}, "a name that is no pool's says nothing of a table"
+
+
+def test_a_table_of_its_own(judge: Judge) -> None:
+    own = table(0, [20, 21, 22], pool="swa")
+    result = judged(judge, WRITTEN[0], own, forward(0, [20, 21, 22], "swa"), forward(0, [40, 41, 42]))
+    assert reasons(result) == {} and result.checked["LOC-GROUP"] == 2
+    (finding,) = judged(judge, WRITTEN[0], own, forward(0, [40, 41], "swa")).findings
+    assert finding.slots == (40, 41)
+
+
+def test_the_row_as_it_was_then(judge: Judge) -> None:
+    later = (table(0, [10, 11, 12]), mapping([10, 11, 12], [40, 41, 42]))
+    assert reasons(judged(judge, *WRITTEN, forward(0, [40, 41, 42]), *later)) == {}
+    assert reasons(judged(judge, *WRITTEN, forward(0, [10, 11, 12], "swa"), *later)) == {}
+
+
+def test_pools_that_share_the_table(judge: Judge) -> None:
+    draft = forward(0, [40, 41, 42], "draft")
+    assert reasons(judged(judge, *WRITTEN, draft, pools=(FULL, SWA, DRAFT))) == {}
+
+
+def test_one_table_alone_is_nothing_to_mix_up(judge: Judge) -> None:
+    result = judged(judge, WRITTEN[0], forward(0, [7, 8, 9]), pools=(FULL, DRAFT))
+    assert reasons(result) == {} and result.checked["LOC-GROUP"] == 0
+
+
+def test_forwards_that_are_not_judged(judge: Judge) -> None:
+    lines = forward(0, [10, 11, 12], mode="draft"), forward(0, [10, 11, 12], padded=True)
+    result = judged(judge, *WRITTEN, *lines)
+    assert reasons(result) == {} and result.checked["LOC-GROUP"] == 0
+
+
+def test_slots_of_nobodys_table_are_not_this_laws(judge: Judge) -> None:
+    result = judged(judge, *WRITTEN, forward(0, [40, 41, 99]))
+    assert reasons(result) == {"the slots are in no recorded table at these positions": 1}
+
+
+def test_entries_that_were_not_recorded(judge: Judge) -> None:
+    why = "no entry of the group's table is known at these positions"
+    assert reasons(judged(judge, WRITTEN[1], forward(0, [10, 11, 12]))) == {why: 1}
+    assert reasons(judged(judge, *WRITTEN, forward(0, [10, 11, 12], row=2))) == {why: 1}
+    cleared = mapping([40, 41, 42], [0, 0, 0])
+    assert reasons(judged(judge, *WRITTEN, cleared, forward(0, [40, 41, 42], "swa"))) == {why: 1}
