@@ -1,4 +1,4 @@
-"""Entries of the full→SWA mapping, and pages that allocators grant and take back, each as columns in the order of `seq`."""
+"""Entries of the full→SWA mapping as columns in the order of `seq`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.lives import search_pairs
-from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
+from speckv_debug.replay.searching import latest_with
 
 GetColumns = Callable[[str], Columns]
-GRANT, FREE = 1, 0
 
 
 class PeerEntries:
@@ -71,9 +69,7 @@ class PeerEntries:
 
     def before(self, full: Int64s, seq: Int64s) -> Int64s:
         """The last entry of each full slot before `seq`, -1 if there is none since a reset."""
-        order = self._order
-        found = _latest(self.full[order], self.seq[order], full, seq)
-        entry = np.append(order, -1)[found]
+        entry = latest_with((self.full,), self.seq, (full,), seq)
         era = np.append(self._era, -1)[entry]
         return np.where(era == np.searchsorted(self.resets, seq, side="right"), entry, -1)
 
@@ -110,58 +106,3 @@ class PeerEntries:
         by_time = np.argsort(time[order], kind="stable")
         counts = np.append(0, np.cumsum(turn[by_time]))
         return counts[np.searchsorted(time[order][by_time], seq)]
-
-
-class PageTurns:
-    """Pages that one allocator grants and takes back; what is freed in a group goes back at its end.
-
-    Attributes:
-        page, seq, turn: int64 each, ascending by page, then `seq`; `turn` is GRANT or FREE.
-        granting: Whether a grant of this allocator was recorded at all.
-    """
-
-    def __init__(self, columns: GetColumns, spaces: Namespaces, space: int) -> None:
-        parts = [_turns(columns, spaces, space, name) for name in ("alloc", "free")]
-        page, seq = (np.concatenate(column) for column in zip(*parts, strict=True))
-        turn = np.repeat((GRANT, FREE), [len(part[0]) for part in parts])
-        order = np.lexsort((seq, page))
-        self.page, self.seq, self.turn = page[order], seq[order], turn[order]
-        self.granting = len(parts[0][0]) > 0
-
-    def before(self, page: Int64s, seq: Int64s) -> tuple[Int64s, Int64s]:
-        """The last turn of each page before `seq` and its `seq`, NULL where there is none."""
-        found = _latest(self.page, self.seq, page, seq)
-        return np.append(self.turn, NULL)[found], np.append(self.seq, NULL)[found]
-
-
-def _turns(columns: GetColumns, spaces: Namespaces, space: int, name: str) -> tuple[Int64s, Int64s]:
-    table = columns(name)
-    namespace = spaces.indices(table.texts("pool"))
-    pages = spaces.pages(table.lists("slots"), namespace).runs
-    mine = namespace == space
-    seq = table.ints("seq")
-    if name == "free":
-        mine &= ~table.texts("reason").equal("swa_window") | (space != spaces.main)
-        seq = _effective(columns("free_group"), seq)
-    which = mine[pages.owners]
-    return pages.values[which], seq[pages.owners[which]]
-
-
-def _effective(groups: Columns, seq: Int64s) -> Int64s:
-    """When a free takes effect: at the end of the group that is open."""
-    action, told = groups.texts("action"), groups.ints("seq")
-    begins, ends = told[action.equal("begin")], told[action.equal("end")]
-    opened = np.append(NULL, begins)[np.searchsorted(begins, seq)]
-    closed = np.append(ends, np.iinfo(np.int64).max)[np.searchsorted(ends, seq)]
-    earlier = np.append(NULL, ends)[np.searchsorted(ends, seq)]
-    return np.where((opened > earlier) & (opened != NULL), closed, seq)
-
-
-def _latest(own: Int64s, seqs: Int64s, asked: Int64s, seq: Int64s) -> Int64s:
-    """The last of the sorted (own, seqs) with the same `own` before each (asked, seq), -1 if there is none."""
-    if not len(own) or not len(asked):
-        return np.full(len(asked), -1, dtype=np.int64)
-    numbers = np.unique(np.concatenate((own, asked)))  # small ones, as the search packs them with the seq
-    mine, theirs = np.searchsorted(numbers, own), np.searchsorted(numbers, asked)
-    place = search_pairs(mine, seqs, theirs, seq) - 1
-    return np.where((place >= 0) & (mine[place] == theirs), place, -1)

@@ -10,11 +10,14 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.namespaces import Namespaces
-from speckv_debug.replay.peer_ops import FREE, PageTurns, PeerEntries
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
+from speckv_debug.replay.page_turns import FREE, PageTurns
+from speckv_debug.replay.peer_ops import PeerEntries
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.unions import EventUnion
 
 SWA = "swa"
+MAIN, WINDOW = 0, 1
+"""Pools as `PageTurns` numbers them here."""
 
 
 class PeerMaps(EventUnion):
@@ -93,7 +96,8 @@ class PeerMaps(EventUnion):
         """Entries that give a peer which the window's allocator has not granted, where its grants were recorded."""
         turn, _ = self._swa_turns
         never = (turn == NULL) & self.whole & self.info.records("alloc")
-        return mask(self.entries.maps & self._of_swa.granting & ((turn == FREE) | never))
+        granting = self._turns.granting(WINDOW)
+        return mask(self.entries.maps & granting & ((turn == FREE) | never))
 
     @cached_property
     def leftover(self) -> Mask:
@@ -138,18 +142,30 @@ class PeerMaps(EventUnion):
     # ---- what they rest on ----------------------------------------------------------------------
 
     @cached_property
-    def _of_swa(self) -> PageTurns:
-        return PageTurns(self.columns, self.spaces, self.spaces.index(self.pool) if self.pool else -1)
+    def _turns(self) -> PageTurns:
+        return PageTurns(self.columns, self._pages_of)
+
+    def _pages_of(self, name: str) -> tuple[Ragged, Int64s]:
+        """Pages of the main pool and of the window's; a free of what left the window gives back no page of the former."""
+        table = self.columns(name)
+        space = self.spaces.indices(table.texts("pool"))
+        main = space == self.spaces.main
+        if name == "free":
+            main &= ~table.texts("reason").equal("swa_window")
+        window = space == (self.spaces.index(self.pool) if self.pool else -1)
+        pool = np.where(main, MAIN, np.where(window, WINDOW, -1))
+        return self.spaces.pages(table.lists("slots"), space).runs, pool
 
     @cached_property
     def _main_turns(self) -> tuple[Int64s, Int64s]:
         size = self.spaces.all[self.spaces.main].page_size
-        turns = PageTurns(self.columns, self.spaces, self.spaces.main)
-        return turns.before(self.entries.full // size, self.entries.seq)
+        pool = np.full(len(self.entries), MAIN)
+        return self._turns.before(pool, self.entries.full // size, self.entries.seq)
 
     @cached_property
     def _swa_turns(self) -> tuple[Int64s, Int64s]:
-        return self._of_swa.before(self.entries.swa // self.page_size, self.entries.seq)
+        pool = np.full(len(self.entries), WINDOW)
+        return self._turns.before(pool, self.entries.swa // self.page_size, self.entries.seq)
 
     @cached_property
     def _left(self) -> Int64s:

@@ -26,6 +26,7 @@ from speckv_debug.replay.lengths import Commits, LateCommits, Lengths
 from speckv_debug.replay.move_contents import MoveContents
 from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
+from speckv_debug.replay.page_refs import PageRefs
 from speckv_debug.replay.pairs import DuePairs, PairMatch
 from speckv_debug.replay.peers import PeerMaps
 from speckv_debug.replay.rank_accepts import RankAccepts
@@ -329,6 +330,11 @@ class ProcessView:
     def peer_maps(self) -> PeerMaps:
         """One instance a change of the full→SWA mapping, a grant, and a total of the window's pool."""
         return PeerMaps(self.columns, self.info, self.info.from_start and not self.process.missing_head)
+
+    @cached_property
+    def page_refs(self) -> PageRefs:
+        """One instance a change of references to counted pages, and what the allocator and the sidecar rows do with them."""
+        return PageRefs(self.columns, self.info, self.info.from_start and not self.process.missing_head)
 
     @property
     def frees(self) -> EventFacts:

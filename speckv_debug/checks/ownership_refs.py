@@ -1,0 +1,56 @@
+"""OWN-REF: a page that is kept by references (C128) has as many as holders, and goes back with the last one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from speckv_debug.checks.ownership_refs_evidence import explain
+from speckv_debug.checks.rule import ERROR, Judgement, rule
+from speckv_debug.checks.verdict import verdict
+from speckv_debug.replay.lives import NEVER
+from speckv_debug.replay.page_refs import PageRefs
+from speckv_debug.replay.ragged import NULL, mask
+
+LOOK_AT = "release_c128_pages, retain_c128_pages, replace_req_c128_prefix, DSV4NPUReqToTokenPool.free"
+
+
+@rule(
+    "OWN-REF", severity=ERROR, needs=("page_ref",), scope="page_refs", look_at=LOOK_AT, follows=("OWN-REF",)
+)
+def counted_by_holders(refs: PageRefs) -> Judgement:
+    """A counted page has as many references as sidecar rows and tree nodes hold it, and is freed when the last one goes.
+
+    The count never falls below 0; only a holder gives up a reference; a sidecar row names pages that it holds; at the end
+    of a row its sidecar is zeroed and holds nothing. Nothing of this depends on how many rows a verify accepts.
+
+    Exceptions: page 0 is a pad; a release takes duplicates out of its list, a retain does not; nodes of the tree hand pages
+    on as they split; copies on the host are not counted; a replace releases what changed, then retains: where a page that
+    only moved keeps another holder no harm is done, which is a note.
+    """
+    if not len(refs):
+        return verdict(np.zeros(0, dtype=np.bool_), lambda i: explain(refs, i))
+    entries, held, (fell, settled) = refs.entries, refs.held, refs.kept_back
+    missing = (held != NULL) & (held <= 0)
+    left = refs.left_named | refs.left_held
+    broken = {
+        "page_ref": refs.wrong | refs.swapped,
+        "alloc": refs.left > 0,
+        "free": refs.left > 0,
+        "table_write": missing & (refs.until != NEVER),
+        "row_free": left & (refs.ends[1] != NEVER),
+    }
+    reasons = {
+        "no pages, slots or start": ~refs.told,
+        "neither a count_after nor a holder": refs.over(
+            (entries.told == NULL) & (entries.holder < 0), "page_ref"
+        ),
+        "frees of the pool were not recorded": refs.over(fell & (not refs.frees_told), "page_ref"),
+        "references of the page were not seen before": refs.over(refs.left == NULL, "alloc")
+        | refs.over(refs.left == NULL, "free")
+        | refs.over((held == NULL) & (refs.cells.page > 0) & refs.cells.kept(refs.until), "table_write"),
+        "the recording ends before it is settled": refs.over(fell & ~settled, "page_ref")
+        | refs.over(missing, "table_write")
+        | refs.over(left, "row_free"),
+    }
+    failed = np.any([refs.over(hit, table) for table, hit in broken.items()], axis=0)
+    return verdict(mask(failed), lambda i: explain(refs, i), reasons)

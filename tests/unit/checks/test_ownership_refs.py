@@ -1,0 +1,173 @@
+"""OWN-REF: references to counted pages, and what looks like a break of the law and is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from speckv_debug.model.finding import Severity
+
+Build = Callable[..., Any]
+Line = dict[str, Any]
+C128 = {"name": "c128", "kind": "c128", "slots": 64, "page_size": 4, "reserved_slots": 4, "owner": "sidecar"}
+POOLS = [{"name": "full", "kind": "full", "slots": 4096, "page_size": 128, "reserved_slots": 128}, C128]
+TABLES = ["row_alloc", "row_free", "alloc", "free", "table_write", "page_ref", "forward", "cache"]
+HEAD = {"pools": POOLS, "tables": TABLES, "from_start": True}
+LATE = HEAD | {"from_start": False}
+
+
+def take(holder: str | None, pages: list[int], counts: list[int] | None, **more: Any) -> Line:
+    return _ref("retain", holder, pages, counts) | more
+
+
+def give(holder: str | None, pages: list[int], counts: list[int] | None, **more: Any) -> Line:
+    return _ref("release", holder, pages, counts) | more
+
+
+def _ref(action: str, holder: str | None, pages: list[int], counts: list[int] | None) -> Line:
+    line = {"event": "page_ref", "pool": "c128", "action": action, "holder": holder, "pages": pages}
+    line |= {"count_after": counts}
+    return {name: value for name, value in line.items() if value is not None}
+
+
+def alloc(*pages: int) -> Line:
+    return {"event": "alloc", "pool": "c128", "slots": [4 * page for page in pages], "reason": "extend"}
+
+
+def free(*pages: int) -> Line:
+    return {"event": "free", "pool": "c128", "slots": [4 * page for page in pages], "reason": "finish"}
+
+
+def name(row: int, *pages: int, start: int = 0) -> Line:
+    return {
+        "event": "table_write",
+        "pool": "c128",
+        "row": row,
+        "epoch": 1,
+        "start": start,
+        "slots": list(pages),
+    }
+
+
+def end(row: int) -> Line:
+    return {"event": "row_free", "request": "a", "row": row, "epoch": 1}
+
+
+def begin(row: int) -> Line:
+    return {"event": "row_alloc", "request": "b", "row": row, "epoch": 2}
+
+
+USE = {"event": "forward", "mode": "idle"}
+HELD = [alloc(5), take("row:1", [5], [1]), name(1, 5), USE]
+"""Row 1 holds page 5."""
+SHARED = [*HELD, take("row:2", [5], [2]), name(2, 5), USE]
+"""The article's page with two holders."""
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        (HELD, ""),
+        ([*SHARED, give("row:1", [5], [1]), name(1, 0), end(1), USE], ""),  # the page stays with row 2
+        ([*SHARED, give("row:1", [5], [1]), free(5), USE], "page 5 goes to the free list while 1 reference to it is left"),
+        ([*SHARED, free(5), USE], "page 5 goes to the free list while 2 references to it are left"),
+        ([*HELD, give("row:1", [5], [0]), free(5), name(1, 0), end(1), USE, USE], ""),
+        ([*HELD, give("row:1", [5], [0]), name(1, 0), end(1), USE, USE, USE], "page 5 lost its last reference and never"),
+        ([*HELD, give("row:1", [5], [0]), free(5), give("row:1", [5], [-1]), USE], "row:1 gives up page 5, its count falls to -1"),
+        ([*SHARED, give("row:1", [5], [1]), give("row:1", [5], [0])], "row:1 gives up page 5, which it does not hold"),
+        ([*HELD, give("tree:9", [5], [0])], "tree:9 gives up page 5, which it does not hold"),
+        ([*HELD, take("row:2", [5], [1])], "page 5 has count 1, 2 references are held"),
+        ([*HELD, take("row:1", [5], [2])], "row:1 takes page 5 again while it holds it"),
+        ([alloc(5), take("row:1", [5, 5], [2, 2])], "row:1 takes page 5 again while it holds it"),
+        ([*HELD, name(2, 5), USE], "sidecar row 2 names page 5 (column 0), to which row 2 holds no reference"),
+        ([*HELD, name(2, 5), take("row:2", [5], [2]), USE], ""),  # retained before it is used
+        ([*HELD, name(2, 5), name(2, 0), USE], ""),
+        ([*HELD, give("row:1", [5], [0]), free(5), end(1), USE], "row 1 has ended and its sidecar still names pages 5"),
+        ([*HELD, give("row:1", [5], [0]), free(5), end(1), name(1, 0), USE], ""),
+        ([*HELD, give("row:1", [5], [0]), free(5), end(1), begin(1), name(1, 0), USE], "row 1 has ended and its sidecar"),
+        ([*HELD, name(1, 0), end(1), USE], "row 1 has ended and still holds pages 5"),
+        ([*HELD, alloc(5)], "page 5 is granted while 1 reference to it is left"),
+        ([take("row:1", [0], [1]), name(1, 0), give("row:2", [0], [0]), USE], ""),  # page 0 is a pad
+        ([alloc(5), free(5), USE, *HELD], ""),  # never referenced
+        ([*HELD, take("tree:3", [5], [2]), take("tree:3", [5], [3])], ""),  # nodes of the tree are one holder
+        ([*HELD, take("tree:3", [5], [2]), give("tree:4", [5], [1])], ""),  # a split handed the page on
+        ([*HELD, give("row:1", [5, 5], [0, 0]), free(5), name(1, 0), end(1), USE], ""),  # duplicates are taken out
+        ([*HELD, give("row:1", [5], [0]), free(5), alloc(5), take("row:1", [5], [1])], ""),
+        (
+            [*HELD, give("row:1", [5], [0]), free(5), take("row:1", [5], [1])],
+            "row:1 takes page 5 while it is in the free list: its own release before freed it",
+        ),
+        ([*HELD, {"event": "cache", "action": "reset"}, alloc(5), take("row:1", [5], [1]), USE], ""),
+        ([take(None, [5], [1]), give(None, [5], [0]), free(5), USE], ""),  # no holder recorded
+        ([take(None, [5], [1]), give(None, [5], [1])], "page 5 has count 1, 0 references are held"),
+    ],
+)  # fmt: skip
+def test_references(judge: Build, lines: list[Line], wrong: str) -> None:
+    result = judge("OWN-REF", *lines, **HEAD)
+    found = [f.message for f in result.findings]
+    assert len(found) == bool(wrong) and all(message.startswith(wrong) for message in found), found
+
+
+def test_a_replace_that_releases_first_is_noted(judge: Build) -> None:
+    """`replace_req_c128_prefix` releases what changed, then retains: page 5 moves by one column and tree:1 saves it."""
+    shared = [*HELD, take("tree:1", [5], [2])]
+    moved = [give("row:1", [5], [1]), take("row:1", [6, 5], [1, 2]), name(1, 6, 5), USE]
+    (note,) = judge("OWN-REF", *shared, alloc(6), *moved, **HEAD).findings
+    assert note.severity is Severity.NOTE
+    assert "page 5 stays with row:1 only because someone else holds it" in note.message
+
+
+def test_a_row_that_ends_and_begins_anew_is_no_replace(judge: Build) -> None:
+    lines = [*HELD, take("tree:1", [5], [2]), give("row:1", [5], [1]), name(1, 0), end(1), begin(1)]
+    assert not judge("OWN-REF", *lines, take("row:1", [5], [2]), name(1, 5), USE, **HEAD).findings
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ([give("row:1", [5], [0])], "frees of the pool were not recorded"),
+        ([free(5), USE, take("row:1", [6], [1])], "references of the page were not seen before"),
+        ([take("row:3", [6], [1]), name(1, 5), USE], "references of the page were not seen before"),
+        ([take(None, [5], None)], "neither a count_after nor a holder"),
+        ([take("row:1", [5], [3]), name(1, 5), give("row:1", [5], [2]), end(1)], "the recording ends before it is settled"),
+        ([alloc(6), take("row:1", [5], [1]), give("row:1", [5], [0])], "the recording ends before it is settled"),
+    ],
+)  # fmt: skip
+def test_what_can_t_be_judged(judge: Build, lines: list[Line], why: str) -> None:
+    result = judge("OWN-REF", *lines, **LATE)
+    assert not result.findings and why in [each.why for each in result.unknown]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [give("row:1", [5], [1])],
+        [give("row:1", [5], [0]), free(5), alloc(5), take("row:1", [5], [1])],
+        [take("row:2", [5], [7]), give("row:1", [5], [6])],
+        [name(1, 5), USE, take("row:2", [6], [1])],
+    ],
+)
+def test_a_recording_that_begins_late_knows_no_holders(judge: Build, lines: list[Line]) -> None:
+    assert not judge("OWN-REF", *lines, **LATE).findings
+
+
+def test_what_was_lost_may_have_been_a_reference(judge: Build) -> None:
+    numbered = [line | {"seq": seq} for seq, line in enumerate([*HELD, take("row:2", [5], [3])])]
+    assert judge("OWN-REF", *numbered, **HEAD).findings
+    hole = [*numbered[:-1], numbered[-1] | {"seq": len(numbered)}]
+    assert not judge("OWN-REF", *hole, **HEAD).findings
+
+
+def test_the_ledger_by_holder_is_shown(judge: Build) -> None:
+    (finding,) = judge("OWN-REF", *SHARED, free(5), USE, **HEAD).findings
+    (ledger,) = finding.evidence
+    assert ledger.columns == ("seq", "holder", "action", "holder has", "references", "count_after")
+    assert ledger.rows == ((1, "row:1", "retain", 1, 1, 1), (4, "row:2", "retain", 1, 2, 2))
+    assert finding.pages == (5,)
+
+
+def test_without_references_there_is_no_instance(judge: Build) -> None:
+    result = judge("OWN-REF", alloc(5), name(1, 5), free(5), end(1), USE, **HEAD)
+    assert not result.checked["OWN-REF"] and not result.findings
