@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -22,11 +21,11 @@ from speckv_debug.collectors.reference.plain import plain_greedy, plain_kv
 from speckv_debug.collectors.reference.request import Request
 from speckv_debug.collectors.reference.run import process_of, run, start
 from speckv_debug.collectors.reference.workload import Job, mixed_jobs
-from speckv_debug.kernels.reserve import page_ceil
 from speckv_debug.model.finding import Severity
 from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.recorder import Recorder
 from speckv_debug.recording.schema import SCHEMAS
+from tests.reference_configs import some_config
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,29 +37,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-LONGEST = 72  # prompt, output and overshoot of the longest request of `mixed_jobs`
 TOLERANCE = 1e-9  # of float64 sums in another order; argmax gaps are seven orders above
-
-
-def some_config(seed: int, *, sampling: bool = True) -> EngineConfig:
-    """Random settings: draft shape, page, overlap, capture, chunking, and a pool from tight to roomy."""
-    draw = random.Random(seed)
-    topk, steps = draw.choice([1, 2, 3, 4]), draw.choice([2, 3, 4])
-    widest = min(10, 1 + topk + (steps - 1) * topk**2)
-    config = EngineConfig(
-        seed=seed,
-        topk=topk,
-        num_steps=steps,
-        num_draft_tokens=steps + 1 if topk == 1 else draw.randint(steps + 1, widest),
-        page_size=draw.choice([1, 1, 4, 8, 16]),
-        slots=16,
-        overlap=draw.random() < 0.5,
-        captured=draw.random() < 0.5,
-        max_prefill_tokens=draw.choice([16, 24, 64]),
-        sampling="rejection" if sampling and topk == 1 and draw.random() < 0.4 else "greedy",
-    )
-    room = (LONGEST + config.reserve) * draw.choice([1.1, 1.6, 2.5])
-    return replace(config, slots=page_ceil(int(room), config.page_size))
 
 
 @dataclass
