@@ -132,9 +132,9 @@ class Run:
         line: Line = {"mode": mode, "pool": "full", "start": position, "slots": slots, "padded": False} | who
         self.add("forward", **(line | {"read_len": position + len(slots)} | columns))
 
-    def quiet(self) -> None:
+    def quiet(self, **figures: int) -> None:
         """A settled point; the next step begins."""
-        self.add("pool_stat", pool="full")
+        self.add("pool_stat", pool="full", **figures)
         self.step += 1
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from speckv_debug.checks import (
     accept,
+    conservation,
     length,
     location,
     location_groups,
@@ -28,6 +29,7 @@ sort_rules()
 __all__ = [
     "RULES",
     "accept",
+    "conservation",
     "length",
     "location",
     "location_groups",

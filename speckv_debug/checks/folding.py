@@ -20,6 +20,8 @@ Tie = Callable[[Finding, Finding], bool]
 OF_THE_BATCH = ("ACC-COUNT", "MOV-MISSING")
 """Rules whose findings reach the other requests of the step: a wrong count shifts the lists packed behind it, and a
 mover call that is missing is missing for all."""
+OF_THE_POOL = ("OWN-CONSERVE",)
+"""Rules about a sum over all requests: any earlier breach of the laws that they follow upsets it."""
 
 
 @dataclass(slots=True)
@@ -90,6 +92,8 @@ def with_causes(
     """
 
     def related(first: Finding, then: Finding) -> bool:
+        if then.rule in OF_THE_POOL:
+            return _near(first, then)
         return _by_request(first, then) or (same_ids(first.pool, then.pool) and _by_slots(first, then))
 
     tied = list(_with_earlier(findings, related))
@@ -168,10 +172,12 @@ def _another_life(first: Finding, then: Finding) -> bool:
     return None not in (*lives[0], *lives[1]) and lives[0] != lives[1]
 
 
+def _near(first: Finding, then: Finding) -> bool:
+    return first.step is None or then.step is None or abs(then.step - first.step) <= NEAR
+
+
 def _by_slots(first: Finding, then: Finding) -> bool:
-    if first.step is not None and then.step is not None and abs(then.step - first.step) > NEAR:
-        return False
-    return _overlap(first.slots, then.slots) or _overlap(first.pages, then.pages)
+    return _near(first, then) and (_overlap(first.slots, then.slots) or _overlap(first.pages, then.pages))
 
 
 def _overlap(first: tuple[int, ...] | None, then: tuple[int, ...] | None) -> bool:

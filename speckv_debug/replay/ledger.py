@@ -22,6 +22,7 @@ from speckv_debug.replay.ledger_groups import FreeGroups
 from speckv_debug.replay.ledger_heads import Heads
 from speckv_debug.replay.ledger_loss import HARMLESS, forget, unproven, untold
 from speckv_debug.replay.ledger_tenure import ALIVE, Tenure, TenureStore
+from speckv_debug.replay.ledger_totals import Totals
 from speckv_debug.replay.ledger_trims import Trims
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 Handler = Callable[["Ledger", int], None]
 COMPILED_FROM = 20_000
 """Events from which on the compiled fold is worth the time to load it."""
-WHY, USE_SEQ, USE_STEP, OPEN_GROUPS, QUIET = range(5)
+WHY, USE_SEQ, USE_STEP, OPEN_GROUPS, QUIET, UNGRANTED = range(6)
 """Places in `Ledger.now`, which compiled code reads and writes too."""
 NAMED_HOLES = 3
 """Holes that are named one by one as reasons for not knowing."""
@@ -83,9 +84,10 @@ class Ledger:
         self.dangling: set[Tenure] = set()
         self.unsettled: list[End] = []
         self.dropped: list[tuple[int, int, int]] = []
+        self.totals = Totals(len(self.events.rows["pool_stat"]))
         self.trims = Trims(self.events.rows["release"], self.events.rows["lengths"])
         self.given = self.pages_given
-        self.now = np.array([0, 0, NULL, 0, 0], dtype=np.int64)
+        self.now = np.array([0, 0, NULL, 0, 0, NULL], dtype=np.int64)
         head = process.missing_head
         self.seen_whole = process.info.from_start and not head and not _headless(process)
         self.why = self.facts.reason(_missing(0, head) if head else LATE)
@@ -109,7 +111,9 @@ class Ledger:
             self.main.forget(FREE)
             space = self.namespaces.all[self.namespaces.main]
             # The dummy page is never granted.
-            self.main.state[: pages_between(0, space.reserved, space.page_size)] = UNKNOWN
+            dummies = pages_between(0, space.reserved, space.page_size)
+            self.main.put(np.arange(min(self.main.pages, dummies)), UNKNOWN)
+            self.totals.whole = True
 
     def _run(self, until_seq: int | None) -> None:
         order = self.events.order()
@@ -166,6 +170,7 @@ class Ledger:
             tenure.forget()
         self.groups.lose(self.facts, self.why)
         self.heads.lose(self, self.why)
+        self.totals.lose()
         self.restored.clear()
         self.dangling.clear()
         for end in self.unsettled:
@@ -193,7 +198,7 @@ class Ledger:
     @property
     def quiet(self) -> bool:
         """A quiet point would settle nothing."""
-        return not (self.heads.waiting or self.unsettled)
+        return not (self.heads.waiting or self.unsettled or self.totals.doubtful)
 
     def need_slots(self, table: str, index: int) -> None:
         """An event of the main pool that doesn't say which slots: any page may have changed hands."""

@@ -33,6 +33,7 @@ class Book(NamedTuple):
     pending: Array
     refs: Array
     freed_by: Array
+    counts: Array
     seen: Array
     size: int
     reserved: int
@@ -50,7 +51,7 @@ class Lives(NamedTuple):
 
 
 class Codes(NamedTuple):
-    """The columns of facts, by what is judged and the table."""
+    """The columns of facts, by what is judged and the table; `counted` are those of `Totals`, one row a figure."""
 
     alias_alloc: Array
     alias_write: Array
@@ -58,6 +59,8 @@ class Codes(NamedTuple):
     unsafe_free: Array
     dangling_forward: Array
     dangling_accept: Array
+    totals_stat: Array
+    counted: Array
 
 
 class Slots(NamedTuple):

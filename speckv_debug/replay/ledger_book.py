@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +12,8 @@ import numpy.typing as npt
 from speckv_debug.replay.ragged import Int64s, Mask
 
 UNKNOWN, FREE, HELD = 0, 1, 2
+TREE, SAVED = 3, 4
+"""Places in `PageBook.counts` behind those of the states."""
 NOBODY = -1
 
 
@@ -34,6 +38,7 @@ class PageBook:
         pending: Deferred free group in which the page waits, -1 if none.
         refs: Entries of live rows of req_to_token that lie in the page.
         freed_by: Row of the table `free` that freed it last, -1 if none.
+        counts: How many pages are in each state, how many the tree holds (`TREE`), and a session alone (`SAVED`).
     """
 
     pages: int
@@ -49,6 +54,7 @@ class PageBook:
     pending: Int64s = field(init=False)
     refs: npt.NDArray[np.int32] = field(init=False)
     freed_by: Int64s = field(init=False)
+    counts: Int64s = field(init=False)
 
     def __post_init__(self) -> None:
         self.forget()
@@ -61,27 +67,50 @@ class PageBook:
         self.tree, self.host = np.zeros(n, np.int8), np.zeros(n, np.int8)
         self.locks, self.moving, self.refs = (np.zeros(n, np.int32) for _ in range(3))
         self.tree_at, self.pending, self.freed_by = (np.full(n, -1, np.int64) for _ in range(3))
+        self.counts = np.zeros(5, np.int64)
+        self.counts[state] = n
+
+    @contextmanager
+    def changing(self, pages: Int64s) -> Iterator[None]:
+        """Keep the counts right while the state or a lasting holder of these pages changes; any may repeat."""
+        pages = np.unique(pages)
+        self._count(pages, -1)
+        yield
+        self._count(pages, 1)
+
+    def _count(self, pages: Int64s, by: int) -> None:
+        tree = (self.tree[pages] | self.host[pages]) > 0
+        self.counts[:TREE] += by * np.bincount(self.state[pages], minlength=TREE)
+        self.counts[TREE] += by * np.count_nonzero(tree)
+        self.counts[SAVED] += by * np.count_nonzero(~tree & (self.session[pages] != NOBODY))
 
     def grant(self, pages: Int64s, owner: int, *, host: bool) -> None:
         """The allocator hands pages out; a page that waited in a free group no longer does."""
-        self.state[pages] = HELD
-        self.owner[pages] = owner
-        self.tree[pages] = 0
-        self.host[pages] = host
-        self.pending[pages] = -1
+        with self.changing(pages):
+            self.state[pages] = HELD
+            self.owner[pages] = owner
+            self.tree[pages] = 0
+            self.host[pages] = host
+            self.pending[pages] = -1
 
     def take_back(self, pages: Int64s, free: int) -> None:
         """Pages go to the free list: every hold ends, entries of rows stay as they are."""
-        self.state[pages] = FREE
-        self.owner[pages] = self.session[pages] = NOBODY
-        self.tree[pages] = self.host[pages] = 0
-        self.locks[pages] = self.moving[pages] = 0
-        self.tree_at[pages] = self.pending[pages] = -1
-        self.freed_by[pages] = free
+        with self.changing(pages):
+            self.state[pages] = FREE
+            self.owner[pages] = self.session[pages] = NOBODY
+            self.tree[pages] = self.host[pages] = 0
+            self.locks[pages] = self.moving[pages] = 0
+            self.tree_at[pages] = self.pending[pages] = -1
+            self.freed_by[pages] = free
+
+    def put(self, pages: Int64s, state: int) -> None:
+        """What is known of these pages, whoever holds them."""
+        with self.changing(pages):
+            self.state[pages] = state
 
     def disown(self, pages: Int64s) -> None:
         """Nothing is known of these pages any more (an allocation that the engine rolls back)."""
-        self.state[pages] = UNKNOWN
+        self.put(pages, UNKNOWN)
         self.owner[pages] = NOBODY
 
     def ref(self, pages: Int64s, by: int) -> None:
@@ -90,7 +119,10 @@ class PageBook:
 
     def unheld(self, pages: Int64s, owner: int) -> Mask:
         """Which pages are still with `owner`, known to be out of the free list, and held by nothing that lives."""
+        return self.unkept(pages) & np.asarray(self.owner[pages] == owner, dtype=np.bool_)
+
+    def unkept(self, pages: Int64s) -> Mask:
+        """Which pages are known to be out of the free list, and held by nobody but their owner."""
         kept = (self.tree[pages] | self.host[pages]) > 0
         kept |= (self.session[pages] != NOBODY) | (self.moving[pages] > 0) | (self.refs[pages] > 0)
-        mine = (self.state[pages] == HELD) & (self.owner[pages] == owner)
-        return np.asarray(mine & ~kept & (self.pending[pages] < 0), dtype=np.bool_)
+        return np.asarray((self.state[pages] == HELD) & ~kept & (self.pending[pages] < 0), dtype=np.bool_)

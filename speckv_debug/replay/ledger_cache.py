@@ -44,6 +44,8 @@ def transfer(ledger: Ledger, index: int) -> None:
         book.moving[pages] += 1
     else:
         book.moving[pages] = np.maximum(book.moving[pages] - 1, 0)
+        if book is ledger.main:
+            ledger.totals.doubt(pages)
 
 
 def _judge_use(ledger: Ledger, index: int, pages: Int64s) -> None:
@@ -58,8 +60,9 @@ def _judge_use(ledger: Ledger, index: int, pages: Int64s) -> None:
 def _insert(ledger: Ledger, index: int, pages: Int64s) -> None:
     rows, book = ledger.events.slots["cache"], ledger.main
     start, slots, of_slot = rows.ints("start")[index], rows.slots(index), rows.slot_pages(index)
-    book.state[pages[book.state[pages] == UNKNOWN]] = HELD
-    book.tree[pages] = 1
+    with book.changing(pages):
+        book.state[pages[book.state[pages] == UNKNOWN]] = HELD
+        book.tree[pages] = 1
     known = of_slot >= 0
     first = (
         start + np.arange(len(slots)) - slots % ledger.page_size if start != NULL else np.full(len(slots), -1)
@@ -68,8 +71,10 @@ def _insert(ledger: Ledger, index: int, pages: Int64s) -> None:
 
 
 def _evict(ledger: Ledger, index: int, pages: Int64s) -> None:
-    ledger.main.tree[pages] = 0
+    with ledger.main.changing(pages):
+        ledger.main.tree[pages] = 0
     ledger.main.tree_at[pages] = -1
+    ledger.totals.doubt(pages)
 
 
 def _lock(ledger: Ledger, index: int, pages: Int64s) -> None:
@@ -95,7 +100,8 @@ def _save(ledger: Ledger, index: int, pages: Int64s) -> None:
     """The request ends; the session keeps what it names."""
     if (tenure := _named(ledger, index)) is None:
         return
-    ledger.main.session[pages[ledger.main.state[pages] != FREE]] = tenure.id
+    with ledger.main.changing(pages):
+        ledger.main.session[pages[ledger.main.state[pages] != FREE]] = tenure.id
     if tenure.alive:
         end_of(ledger, tenure, "cache", index)
     tenure.saved = True
@@ -111,7 +117,8 @@ def _restore(ledger: Ledger, index: int, pages: Int64s) -> None:
         ledger.facts.fail("dangling", "cache", index, Broken(way="cached", pages=tuple(sorted(gone))))
     tenure.stale = ()
     settle_saved(ledger, tenure)
-    book.session[pages] = book.owner[pages] = NOBODY
+    with book.changing(pages):
+        book.session[pages] = book.owner[pages] = NOBODY
     if request is not None and tenure.saved:
         ledger.restored[request] = tenure
 
@@ -119,7 +126,9 @@ def _restore(ledger: Ledger, index: int, pages: Int64s) -> None:
 def _close(ledger: Ledger, index: int, pages: Int64s) -> None:
     """The session gives up what it kept; the frees follow."""
     tenure = _saver(ledger, pages) or _named(ledger, index)
-    ledger.main.session[pages] = NOBODY
+    with ledger.main.changing(pages):
+        ledger.main.session[pages] = NOBODY
+    ledger.totals.doubt(pages)
     if tenure is not None and tenure.saved:
         tenure.saved = False
         ledger.note_end(tenure, "cache", index)

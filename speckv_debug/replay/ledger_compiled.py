@@ -11,7 +11,7 @@ import numpy as np
 
 from speckv_debug.replay import ledger_tenure as life
 from speckv_debug.replay.compiling import Array, compiled, inlined
-from speckv_debug.replay.ledger import OPEN_GROUPS, QUIET, USE_SEQ, USE_STEP, WHY
+from speckv_debug.replay.ledger import OPEN_GROUPS, QUIET, UNGRANTED, USE_SEQ, USE_STEP, WHY
 from speckv_debug.replay.ledger_arrays import (
     ACCEPT,
     ALLOC,
@@ -42,7 +42,7 @@ from speckv_debug.replay.ledger_arrays import (
     Lives,
     Slots,
 )  # fmt: skip
-from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN
+from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, SAVED, TREE, UNKNOWN
 from speckv_debug.replay.ledger_facts import FAIL, PASS, SKIP
 from speckv_debug.replay.ragged import NULL
 
@@ -86,8 +86,9 @@ def alloc(event: Array, slots: Array, book: Book, lives: Lives, codes: Codes, no
     """Pages that nobody has go to a request that runs."""
     state_of, owner_of, tree_of = book.state, book.owner, book.tree
     host_of, pending_of, refs_of = book.host, book.pending, book.refs
+    session_of, counts = book.session, book.counts
     size, reserved, bound = book.size, book.reserved, book.bound
-    numbers = lives.numbers
+    numbers, host = lives.numbers, (event[FLAGS] & SPECIAL) > 0
     tenure = tenure_of(event, lives)
     if tenure < 0 or numbers[tenure, life.STALE]:
         return False
@@ -100,13 +101,16 @@ def alloc(event: Array, slots: Array, book: Book, lives: Lives, codes: Codes, no
         if state == UNKNOWN:
             code = now[WHY]
         others = owner != tenure and owner >= 0 and numbers[owner, life.ALIVE]
-        if (state == FREE and refs_of[page] > 0) or (state == HELD and others):
+        if (state == FREE and refs_of[page] > 0) or (state == HELD and others) or session_of[page] != NOBODY:
             return False
     for at in range(event[FIRST], event[END]):
         page = page_of(slots[at], size, reserved, bound)
         if page >= 0:
+            counts[state_of[page]] -= 1
+            counts[HELD] += 1
+            counts[TREE] += int(host) - int(tree_of[page] > 0 or host_of[page] > 0)
             state_of[page], owner_of[page], tree_of[page] = HELD, tenure, 0
-            host_of[page], pending_of[page] = (event[FLAGS] & SPECIAL) > 0, -1
+            host_of[page], pending_of[page] = host, -1
     give(event[INDEX], tenure, lives)
     mark(codes.alias_alloc, event[INDEX], code)
     return True
@@ -203,6 +207,9 @@ def tail_is_free(freer: int, index: int, book: Book, lives: Lives) -> bool:
 @compiled
 def take_back(page: int, index: int, book: Book) -> None:
     """As `PageBook.take_back`."""
+    book.counts[book.state[page]] -= 1
+    book.counts[FREE] += 1
+    book.counts[TREE] -= int(book.tree[page] > 0 or book.host[page] > 0)
     book.state[page] = FREE
     book.owner[page] = book.session[page] = NOBODY
     book.tree[page] = book.host[page] = 0
@@ -272,6 +279,21 @@ def use(
 
 
 @inlined
+def stat(index: int, book: Book, codes: Codes, now: Array) -> bool:
+    """A settled point at which nothing waits to be looked at."""
+    if not now[QUIET] or now[OPEN_GROUPS]:
+        return False
+    if book.counts[UNKNOWN] != now[UNGRANTED]:
+        mark(codes.totals_stat, index, now[WHY])
+        return True
+    mark(codes.totals_stat, index, PASS)
+    codes.counted[0, index] = book.counts[FREE]
+    codes.counted[1, index] = book.counts[TREE]
+    codes.counted[2, index] = book.counts[SAVED]
+    return True
+
+
+@inlined
 def handled(event: Array, slots: Slots, book: Book, lives: Lives, codes: Codes, now: Array) -> bool:
     """Whether the event was folded here."""
     table, flags = event[TABLE], event[FLAGS]
@@ -282,6 +304,8 @@ def handled(event: Array, slots: Slots, book: Book, lives: Lives, codes: Codes, 
             mark(codes.alias_write, event[INDEX], SKIP)
         elif table == FORWARD:
             mark(codes.dangling_forward, event[INDEX], SKIP)
+        elif table == STAT:
+            mark(codes.totals_stat, event[INDEX], SKIP)
         return True
     if not flags & SIMPLE:
         return False
@@ -297,7 +321,7 @@ def handled(event: Array, slots: Slots, book: Book, lives: Lives, codes: Codes, 
         return table_write(event, slots.write, book, lives, codes, now)
     if table == FREES:
         return free(event, slots.free, book, lives, codes, now)
-    return table == STAT and bool(now[QUIET])
+    return table == STAT and stat(event[INDEX], book, codes, now)
 
 
 @compiled

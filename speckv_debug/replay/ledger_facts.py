@@ -15,8 +15,9 @@ JUDGED = {
     "unsafe": ("free", "release"),
     "alias": ("alloc", "table_write"),
     "dangling": ("forward", "accept", "cache"),
+    "totals": ("pool_stat",),
 }
-"""What is judged at which events: freed twice, freed while in use, held twice, used while free."""
+"""What is judged at which events: freed twice, freed while in use, held twice, used while free, the sum of the pool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 from speckv_debug.kernels.reserve import page_floor, pages_between, tail_start
 from speckv_debug.replay.engine_version import aligns_tail_by_server_page
 from speckv_debug.replay.ledger_book import FREE, UNKNOWN
-from speckv_debug.replay.ledger_facts import FAIL, PASS, UNSEEN, Broken, End
+from speckv_debug.replay.ledger_facts import FAIL, PASS, SKIP, UNSEEN, Broken, End
 from speckv_debug.replay.ledger_rows import end_of, held, tenure_of
 from speckv_debug.replay.ledger_tenure import Tenure
 from speckv_debug.replay.ragged import NULL
@@ -64,11 +64,13 @@ def release(ledger: Ledger, index: int) -> None:
 def pool_stat(ledger: Ledger, index: int) -> None:
     """A quiet point: what ended before it has settled."""
     pool = ledger.events.rows["pool_stat"].texts("pool")[index]
-    if pool in (None, ledger.namespaces.main_name):
-        ledger.heads.settle(ledger)
-        settle(ledger, ledger.unsettled)
-        ledger.unsettled.clear()
-        _all_free(ledger, index)
+    if pool not in (None, ledger.namespaces.main_name):
+        return ledger.facts.mark("totals", "pool_stat", index, SKIP)
+    ledger.heads.settle(ledger)
+    settle(ledger, ledger.unsettled)
+    ledger.unsettled.clear()
+    _all_free(ledger, index)
+    ledger.totals.count(ledger, index)
 
 
 def _all_free(ledger: Ledger, index: int) -> None:
@@ -77,8 +79,9 @@ def _all_free(ledger: Ledger, index: int) -> None:
     available, total = stats.ints("available")[index], stats.ints("total")[index]
     space = ledger.namespaces.all[ledger.namespaces.main]
     if available == total and total != NULL and total > 0 and space.paged:
-        state = ledger.main.state[pages_between(0, space.reserved, space.page_size) :]
-        state[state == UNKNOWN] = FREE
+        unknown = np.flatnonzero(ledger.main.state == UNKNOWN)
+        ledger.main.put(unknown[unknown >= pages_between(0, space.reserved, space.page_size)], FREE)
+        ledger.totals.whole = True
 
 
 def finish(ledger: Ledger) -> None:
@@ -103,6 +106,7 @@ def settle(ledger: Ledger, ends: list[End]) -> None:
         pages = held(ledger, tenure)
         lost = pages[ledger.main.unheld(pages, tenure.id)]
         end.pages = tuple(lost.tolist())
+        ledger.totals.doubt(lost)
         whole = tenure.complete and not (ledger.main.state[pages] == UNKNOWN).any()
         end.code = FAIL if len(lost) else PASS if whole else ledger.why
         if not tenure.alive and not tenure.saved:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,11 @@ import numpy.typing as npt
 from speckv_debug.replay import ledger_arrays as c
 from speckv_debug.replay import ledger_compiled
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ledger import OPEN_GROUPS, QUIET
+from speckv_debug.replay.ledger import OPEN_GROUPS, QUIET, UNGRANTED
 from speckv_debug.replay.ledger_events import GIVING, TABLES, Order
 from speckv_debug.replay.ledger_safety import TAIL
 from speckv_debug.replay.ledger_tenure import WIDEST, Tenure
+from speckv_debug.replay.ledger_totals import ungranted
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ class CompiledFold:
     def _compiled(self, events: Int64s, at: int) -> int:
         ledger = self._ledger
         ledger.now[OPEN_GROUPS], ledger.now[QUIET] = len(ledger.groups.waiting), ledger.quiet
+        ledger.now[UNGRANTED] = ungranted(ledger)
         store = ledger.store
         if self._book.state is not ledger.main.state:
             self._book = _book(ledger, self._seen)
@@ -195,8 +197,9 @@ def _slots(ledger: Ledger) -> c.Slots:
 
 def _codes(ledger: Ledger) -> c.Codes:
     laws = (("alias", "alloc"), ("alias", "table_write"), ("double", "free"), ("unsafe", "free"))
-    uses = (("dangling", "forward"), ("dangling", "accept"))
-    return c.Codes(*(ledger.facts.column(*which) for which in (*laws, *uses)))
+    others = (("dangling", "forward"), ("dangling", "accept"), ("totals", "pool_stat"))
+    columns: list[npt.NDArray[Any]] = [ledger.facts.column(*which) for which in (*laws, *others)]
+    return c.Codes(*columns, *[ledger.totals.counted])
 
 
 def _book(ledger: Ledger, seen: Int64s) -> c.Book:

@@ -19,7 +19,14 @@ from speckv_debug.replay.ragged import Int64s
 Codes = npt.NDArray[np.uint8]
 PAGES = ("alloc", "free", "free_group")
 ROWS = (*PAGES, "table_write", "cache")
-NEEDS = {"double": PAGES, "unsafe": ROWS, "alias": ROWS, "dangling": (*PAGES, "table_write"), "leak": ROWS}
+NEEDS = {
+    "double": PAGES,
+    "unsafe": ROWS,
+    "alias": ROWS,
+    "dangling": (*PAGES, "table_write"),
+    "leak": ROWS,
+    "totals": ROWS,
+}
 """Tables without whose every event a law of the ledger can't be judged."""
 ENDS = ("release", "row_free")
 

@@ -29,6 +29,7 @@ from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
 from speckv_debug.replay.page_refs import PageRefs
 from speckv_debug.replay.pairs import DuePairs, PairMatch
 from speckv_debug.replay.peers import PeerMaps
+from speckv_debug.replay.pool_totals import PoolTotals
 from speckv_debug.replay.rank_accepts import RankAccepts
 from speckv_debug.replay.reaches import Reaches
 from speckv_debug.replay.readers import NextReads
@@ -282,6 +283,11 @@ class ProcessView:
     def ownership(self) -> Ownership:
         """The ledger at the end of the recording, with the facts that the ownership laws judge."""
         return Ownership(Ledger.fold(self.process, columns=self.columns))
+
+    @cached_property
+    def pool_totals(self) -> PoolTotals:
+        """One instance a settled point at which the engine counted the main pool."""
+        return PoolTotals(self.ownership.ledger)
 
     @cached_property
     def replayed_paths(self) -> ReplayedPaths:

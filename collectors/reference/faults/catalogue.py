@@ -187,6 +187,12 @@ FAULTS: tuple[Fault, ...] = (
         slots=120,
     ),
     _silent(
+        "evicted-node-not-freed",
+        "OWN-CONSERVE",
+        "eviction drops a tree node and forgets to give its slots back",
+        slots=120,
+    ),
+    _silent(
         "freed-duplicates-still-read",
         "OWN-UAF",
         "a request's own copy of a cached prefix is freed, its row goes on naming the freed slots",

@@ -56,6 +56,19 @@ def locked_node_evicted(engine: Engine, shot: Shot) -> None:
     wrap(tree, "evictable_leaves", around)
 
 
+def evicted_node_not_freed(engine: Engine, shot: Shot) -> None:
+    """Eviction forgets to give back the slots of the node that it drops."""
+
+    def around(free: Callable[..., None]) -> Callable[..., None]:
+        def faulty(slots: Sequence[int], reason: str, *, request: Request | None = None, site: str) -> None:
+            if reason != "evict" or not shot.due(engine.observer.step, None):
+                free(slots, reason, request=request, site=site)
+
+        return faulty
+
+    wrap(engine.allocator, "free", around)
+
+
 def freed_duplicates_still_read(engine: Engine, shot: Shot) -> None:
     """A row is not told that its own copy of a cached prefix was freed; report the next time it is read."""
     doubled: list[Request] = []
@@ -130,6 +143,7 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "tail-freed-twice": tail_freed_twice,
     "tail-leaked": tail_leaked,
     "locked-node-evicted": locked_node_evicted,
+    "evicted-node-not-freed": evicted_node_not_freed,
     "freed-duplicates-still-read": freed_duplicates_still_read,
     "slot-of-another-request": slot_of_another_request,
     "tail-freed-inside-a-page": tail_freed_inside_a_page,

@@ -58,6 +58,7 @@ def state(ledger: Ledger) -> dict[str, Any]:
     return {
         "books": books,
         "facts": ledger.facts,
+        "totals": (ledger.totals.whole, ledger.totals.lost, ledger.totals.counted.tolist()),
         "lives": [life(tenure) for tenure in ledger.tenures],
         "rows": {row: tenure.id for row, tenure in ledger.rows.items()},
         "now": (ledger.seq, ledger.why, ledger.latest_use, ledger.groups.waiting),

@@ -1,0 +1,87 @@
+"""OWN-CONSERVE: no page of a pool is lost, and none counted twice."""
+
+from __future__ import annotations
+
+from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
+from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.replay.page_history import page_history, ranges
+from speckv_debug.replay.pool_totals import PoolTotal, PoolTotals
+
+HISTORIES = 2
+"""Pages whose history a finding shows; the others are named only."""
+
+
+@rule(
+    "OWN-CONSERVE",
+    severity=ERROR,
+    needs=("pool_stat", "alloc", "free"),
+    scope="pool_totals",
+    look_at="SchedulerInvariantChecker._check_full_pool",
+    follows=(
+        *("OWN-DFREE", "OWN-PAGESAFE", "OWN-UAF", "OWN-ALIAS", "OWN-ORPHAN", "OWN-LEAK"),
+        *("LOC-WIDTH", "LEN-ORDER", "LEN-ALLOC", "LEN-COMMIT"),
+    ),
+)
+def every_page_counted_once(totals: PoolTotals) -> Judgement:
+    """What is available, evictable, protected, held by sessions and by running requests adds up to the pool.
+
+    Judged at settled points, outside free groups: what the engine counts, beside whom the ledger knows to hold the rest. A
+    difference is shown as the pages that nobody holds, or that were freed twice.
+
+    Exceptions: pages of requests that run or wait with pages, of transfers and of sessions; once a session went on, the
+    engine's figure of sessions is not compared (SGLang 0.5.22 and later count turns that run as the session's). The pools
+    of hybrid models, whose cap moves, and decode context parallelism, whose counters have other units, are unknown.
+    """
+    return Judgement(failed=totals.failed, unknown=totals.unknown, explain=lambda i: _explain(totals, i))
+
+
+def _explain(totals: PoolTotals, i: int) -> Details:
+    total, place, ledger = totals.total(i), totals.place(i), totals.ledger
+    if total.missing > 0 and total.lost:
+        pages, why = total.lost, "which nobody holds"
+    else:
+        pages, why = total.suspects, "of which the events before are at odds"
+    verb = "are missing from" if total.missing > 0 else "too many are in"
+    what = f"{'page' if len(pages) == 1 else 'pages'} {ranges(pages, 12)}, {why}"
+    return Details(
+        message=f"{abs(total.missing)} slots {verb} the sum of pool {place.pool}{f': {what}' if pages else ''}",
+        expected=f"{total.told['total']} slots in all",
+        actual=f"{_sum(total)} = {(total.told['total'] or 0) - total.missing}",
+        pages=pages or None,
+        evidence=(
+            _figures(total),
+            *(page_history(ledger, place.pool, p, place.seq) for p in pages[:HISTORIES]),
+        ),
+    )
+
+
+def _sum(total: PoolTotal) -> str:
+    session = total.told["session"]
+    parts = {
+        "available": total.told["available"],
+        "evictable": total.told["evictable"],
+        "protected": total.told["protected"],
+        "of sessions": total.session if session is None else session,
+        "of running requests": total.running,
+    }
+    return " + ".join(f"{number} {name}" for name, number in parts.items())
+
+
+def _figures(total: PoolTotal) -> Evidence:
+    tree = (total.told["evictable"] or 0) + (total.told["protected"] or 0)
+    lost = ranges(total.lost) if total.lost else None
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("free", total.told["available"], total.free, None),
+        ("tree", tree, total.tree, None),
+        ("sessions", total.told["session"], total.session, None),
+        ("running requests", None, total.running, None),
+        ("nobody", None, total.told["total"] and _of_nobody(total), lost),
+        ("all", total.told["total"], total.told["total"], None),
+    )
+    differing = tuple(at for at, row in enumerate(rows) if row[1] is not None and row[1] != row[2])
+    columns = ("held by", "slots by the engine", "slots by the events", "pages")
+    return Evidence(title="the pool at this point", columns=columns, rows=rows, marked=differing or (4,))
+
+
+def _of_nobody(total: PoolTotal) -> int:
+    return (total.told["total"] or 0) - total.free - total.tree - total.session - total.running

@@ -1,0 +1,135 @@
+"""What OWN-CONSERVE looks at: the engine's figures of the main pool beside the ledger's, one instance a settled point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from speckv_debug.kernels.reserve import pages_between
+from speckv_debug.replay.ledger import Ledger
+from speckv_debug.replay.ledger_facts import FAIL, PASS
+from speckv_debug.replay.ownership import EventFacts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
+
+FIGURES = ("available", "evictable", "protected", "session", "total")
+UNTOLD = "a pool_stat does not tell all of its figures"
+MOVING = "the pool's total is not the size that the process declares"
+SHARING = ("swa", "mamba")
+SHARED = "the pools of a hybrid model may share their memory: how much is available moves with the other pool"
+OTHER_UNITS = "under decode context parallelism the tree counts in other units than the allocator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolTotal:
+    """One settled point, in slots.
+
+    Attributes:
+        told: The engine's figures by their names; `session` None where it can't be compared.
+        free, tree, session: What the ledger knows.
+        running: The rest: running requests and transfers.
+        missing: What the engine's sum lacks; negative if it counts too many.
+        lost: Pages that nobody holds and that are not free.
+        suspects: Pages that were freed, granted, named or used against a law before.
+    """
+
+    told: dict[str, int | None]
+    free: int
+    tree: int
+    session: int
+    running: int
+    missing: int
+    lost: tuple[int, ...]
+    suspects: tuple[int, ...]
+
+
+class PoolTotals(EventFacts):
+    """Available, evictable, protected and session slots, those of running requests, and the pool's size.
+
+    The engine tells the first four; whose the rest is the ledger knows. What a session's pages are called while a turn
+    runs differs (SGLang 0.5.22 and later count them as the session's): once a session went on, the ledger's figure counts.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(ledger, "totals")
+        columns = ledger.events.rows["pool_stat"].columns
+        self._told = {name: columns.ints(name)[self._row] for name in FIGURES}
+        self._free, self._tree, self._session = ledger.totals.counted[:, self._row]
+        self._size = ledger.page_size
+        self._rest = self._told["total"] // self._size - _named(ledger)
+        self._compared = self._told["session"] != NULL
+        self._compared &= self._seq < _first_restore(ledger)
+        self.missing = self._missing()
+        self.codes = self._judged()
+
+    @property
+    def _seq(self) -> Int64s:
+        return self.ledger.events.rows["pool_stat"].columns.ints("seq")[self._row]
+
+    def total(self, index: int) -> PoolTotal:
+        """The figures of one settled point."""
+        told: dict[str, int | None] = {name: int(values[index]) for name, values in self._told.items()}
+        if not self._compared[index]:
+            told["session"] = None
+        size, lost = self._size, self.ledger.totals.lost.get(self.event(index)[1], ())
+        known = [int(column[index]) * size for column in (self._free + self._rest, self._tree, self._session)]
+        return PoolTotal(
+            told=told,
+            free=known[0],
+            tree=known[1],
+            session=known[2],
+            running=(told["total"] or 0) - sum(known) - len(lost) * size,
+            missing=int(self.missing[index]),
+            lost=lost,
+            suspects=_suspects(self.ledger, int(self._seq[index])),
+        )
+
+    def _missing(self) -> Int64s:
+        lost = np.zeros(len(self), dtype=np.int64)
+        for row, pages in self.ledger.totals.lost.items():
+            lost[self._row == row] = len(pages)
+        known = self._free + self._tree + self._rest + lost + np.where(self._compared, self._session, 0)
+        told = self._told["available"] + self._told["evictable"] + self._told["protected"]
+        told = told + np.where(self._compared, self._told["session"], 0)
+        return np.asarray(known * self._size - told, dtype=np.int64)
+
+    def _judged(self) -> npt.NDArray[np.uint8]:
+        codes, reason = self.codes.copy(), self.ledger.facts.reason
+        for hit, why in self._unjudged():
+            codes[(codes == PASS) & hit] = reason(why)
+        codes[(codes == PASS) & (np.abs(self.missing) >= self._size)] = FAIL
+        for first, last, code in self.ledger.dropped:
+            codes[(codes == FAIL) & (self._seq >= first) & (self._seq <= last)] = code
+        return codes
+
+    def _unjudged(self) -> Iterator[tuple[Mask | bool, str]]:
+        """Settled points whose figures can't be added up, and why."""
+        info, told = self.ledger.info, self._told
+        yield mask(np.any([told[name] == NULL for name in FIGURES if name != "session"], axis=0)), UNTOLD
+        sizes = [pool.slots for pool in info.pools if pool.name == self.ledger.namespaces.main_name]
+        yield mask((self._rest < 0) | ~np.isin(told["total"], [size for size in sizes if size])), MOVING
+        yield any(pool.kind in SHARING for pool in info.pools), SHARED
+        yield info.settings.get("dcp_size") not in (None, 1), OTHER_UNITS
+
+
+def _named(ledger: Ledger) -> int:
+    """Pages that an event may name, but for the dummy's."""
+    space = ledger.namespaces.all[ledger.namespaces.main]
+    return max(0, ledger.main.pages - pages_between(0, space.reserved, space.page_size))
+
+
+def _first_restore(ledger: Ledger) -> int:
+    columns = ledger.events.slots["cache"].columns
+    seqs = columns.ints("seq")[columns.texts("action").equal("session_restore")]
+    return int(seqs.min(initial=np.iinfo(np.int64).max))
+
+
+def _suspects(ledger: Ledger, seq: int) -> tuple[int, ...]:
+    """Pages that an event before `seq` freed, granted, named or used against a law."""
+    pages = set[int]()
+    for (_, table, index), broken in ledger.facts.broken.items():
+        if ledger.events.table(table).ints("seq")[index] < seq:
+            pages.update(broken.pages)
+    return tuple(sorted(pages))
