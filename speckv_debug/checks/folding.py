@@ -15,6 +15,8 @@ NAMED_MORE = 1000
 """Of those others, how many the note lists."""
 NEAR = 64
 """Steps within which findings that share only a slot are tied: later the slot has other holders."""
+MORE_COLUMNS = ("request", "row", "epoch", "pool", "step", "seq", "instances")
+"""What the note says of each of them."""
 Tie = Callable[[Finding, Finding], bool]
 """Whether the first of two findings may be the cause of the second."""
 OF_THE_BATCH = ("ACC-COUNT", "MOV-MISSING")
@@ -58,12 +60,13 @@ def counted(rule: str, process: str, scope: Scope, more: Sequence[Fold]) -> Iter
         severity=Severity.NOTE,
         process=process,
         first_seq=scope.place(more[0].index).seq,
+        folded=len(more),
         message=f"{len(more)} more findings, {sum(1 + fold.repeats for fold in more)} broken instances, are counted here "
         f"and not explained one by one",
         evidence=(
             Evidence(
                 title=f"where else the law is broken{left_out}",
-                columns=("request", "row", "epoch", "pool", "step", "seq", "instances"),
+                columns=MORE_COLUMNS,
                 rows=tuple(rows),
             ),
         ),

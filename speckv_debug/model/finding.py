@@ -41,6 +41,7 @@ class Finding:
         expected: What the law asks for, as text.
         actual: What the engine did, as text.
         first_seq: `seq` of the first event that breaks the law.
+        folded: Of the note that counts a rule's other findings: how many they are.
         repeats: How many further instances broke it in the same way and were folded into this one.
         cause: `first_seq` of the finding that this one follows from, or None for a root cause.
     """
@@ -63,6 +64,7 @@ class Finding:
     first_seq: int = 0
     repeats: int = 0
     cause: int | None = None
+    folded: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,16 +87,37 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What a baseline of known findings took out of a result.
+
+    Attributes:
+        findings: Rule id → how many of its findings, with what follows from them.
+        unmatched: Entries of the baseline, of rules that ran, that fit no finding.
+    """
+
+    findings: dict[str, int] = field(default_factory=dict)
+    unmatched: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.findings.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
     """The outcome of all rules on one recording; findings sorted by process and `first_seq`.
 
-    `laws` are those of the rules that ran, by id, so that a viewer can quote them.
+    `laws` are those of the rules that ran, by id, so that a viewer can quote them. `known` is what a baseline took out, None
+    without one; `disabled` are the rules that a configuration leaves out.
     """
 
     findings: tuple[Finding, ...] = ()
     unknown: tuple[Unknown, ...] = ()
     checked: dict[str, int] = field(default_factory=dict)
     laws: dict[str, Law] = field(default_factory=dict)
+    known: Known | None = None
+    disabled: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Literal["clean", "findings", "unknown"]:

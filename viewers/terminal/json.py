@@ -16,6 +16,8 @@ def render(result: CheckResult, out: TextIO) -> None:
         "findings": [_finding(finding) for finding in result.findings],
         "unknown": [asdict(unknown) for unknown in result.unknown],
         "checked": result.checked,
+        "known": None if result.known is None else asdict(result.known),
+        "disabled": result.disabled,
     }
     out.write(json.dumps(value, indent=2) + "\n")
 

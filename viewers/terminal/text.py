@@ -41,7 +41,7 @@ def render(
     )
     notes = [] if result.verdict != "clean" else _blocks(result, paint, verbose)
     unknown = [*_unknown_lines(result)] if verbose else []
-    out.write("".join(f"{line}\n" for line in (*lines, *notes, *unknown)))
+    out.write("".join(f"{line}\n" for line in (*lines, *notes, *_left_out(result), *unknown)))
 
 
 def _quiet(result: CheckResult, recording: Recording, paint: Paint) -> Iterator[str]:
@@ -49,7 +49,8 @@ def _quiet(result: CheckResult, recording: Recording, paint: Paint) -> Iterator[
     steps, _ = counts(recording)
     left = len({u.rule for u in result.unknown})
     tail = f" · unknown: {number(left, 'rule')} (--verbose)" if left else ""
-    said = f"{steps}, {number(judged, 'instance')} of {number(rules, 'rule')}, nothing found{tail}"
+    new = "nothing new found" if result.known is not None and result.known.total else "nothing found"
+    said = f"{steps}, {number(judged, 'instance')} of {number(rules, 'rule')}, {new}{tail}"
     mark = paint.doubt("?") if left and recording.damaged else paint.good("✓")
     yield f"{mark} {printable(recording.path.name)}  {said}"
 
@@ -155,6 +156,17 @@ def _judged(result: CheckResult) -> str:
         return share
     more = f" and {len(why) - SHOWN_UNKNOWN} more (--verbose)" if len(why) > SHOWN_UNKNOWN else ""
     return f"{share} · unknown: {', '.join(why[:SHOWN_UNKNOWN])}{more}"
+
+
+def _left_out(result: CheckResult) -> Iterator[str]:
+    """What a baseline and a configuration took away, counted."""
+    if (known := result.known) is not None:
+        each = ", ".join(f"{rule} {count:,}" for rule, count in known.findings.items())
+        said = f"{number(known.total, 'finding')} of the baseline left out{f' ({each})' if each else ''}"
+        stale = f"; {known.unmatched:,} of its entries fit nothing"
+        yield from _field("known", said + (stale if known.unmatched else ""))
+    if result.disabled:
+        yield from _field("disabled", f"{', '.join(result.disabled)}, by the configuration")
 
 
 def _unknown_lines(result: CheckResult) -> Iterator[str]:

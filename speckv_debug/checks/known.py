@@ -1,0 +1,104 @@
+"""Findings that a baseline knows: taken out of the result, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from speckv_debug.checks.fingerprint import Fingerprint, Spot, fingerprints, spot_of
+from speckv_debug.checks.folding import MORE_COLUMNS
+from speckv_debug.model.causes import roots_of
+from speckv_debug.model.finding import CheckResult, Finding, Known, Severity
+from speckv_debug.replay.view import Recording
+
+
+def adjusted(result: CheckResult, severity: Mapping[str, Severity]) -> CheckResult:
+    """The result with other severities, by rule id; a note of a rule whose findings are no notes stays one."""
+    laws = {
+        id: law if id not in severity else replace(law, severity=severity[id])
+        for id, law in result.laws.items()
+    }
+
+    def judged(finding: Finding) -> Finding:
+        aside = finding.severity is Severity.NOTE and result.laws[finding.rule].severity is not Severity.NOTE
+        if aside or finding.rule not in severity or _counts(finding):
+            return finding
+        return replace(finding, severity=severity[finding.rule])
+
+    return replace(result, findings=tuple(map(judged, result.findings)), laws=laws)
+
+
+def without_known(
+    result: CheckResult, recording: Recording, baseline: Collection[Fingerprint]
+) -> CheckResult:
+    """The result without the findings that the baseline knows, and without what follows from one of them.
+
+    A note that counts the findings that are not explained one by one is known if all of them are; else it becomes a finding
+    of its rule's severity, since what is new among them must not be lost.
+    """
+    findings, roots = result.findings, roots_of(result.findings)
+    marks = fingerprints(recording, [spot_of(finding) for finding in findings])
+    own = [mark in baseline for mark in marks]
+    seen = {mark for mark in marks if mark in baseline}
+    kept: list[Finding] = []
+    known: dict[str, int] = {}
+    for index, finding in enumerate(findings):
+        fresh = None
+        if _counts(finding):
+            found = _counted(recording, finding)
+            seen |= {mark for mark in found if mark in baseline}
+            fresh = _fresh_note(result, finding, found, baseline)
+            gone = fresh is None
+        else:
+            gone = own[index] or own[roots[index]]
+        if gone:
+            known[finding.rule] = known.get(finding.rule, 0) + _number(finding)
+        else:
+            kept.append(fresh or finding)
+    unmatched = sum(1 for mark in baseline if mark.rule in result.laws and mark not in seen)
+    return replace(result, findings=tuple(kept), known=Known(findings=known, unmatched=unmatched))
+
+
+def baseline_of(result: CheckResult, recording: Recording) -> frozenset[Fingerprint]:
+    """The fingerprints of everything that was found, notes left out."""
+    spots = [spot_of(finding) for finding in result.findings if finding.severity is not Severity.NOTE]
+    for finding in result.findings:
+        if _counts(finding):
+            spots += _spots(finding)
+    return frozenset(fingerprints(recording, spots))
+
+
+def _counts(finding: Finding) -> bool:
+    """Whether it is the note that counts a rule's other findings."""
+    return finding.severity is Severity.NOTE and any(e.columns == MORE_COLUMNS for e in finding.evidence)
+
+
+def _spots(note: Finding) -> Iterator[Spot]:
+    pool, seq = MORE_COLUMNS.index("pool"), MORE_COLUMNS.index("seq")
+    for row in note.evidence[0].rows:
+        at = row[seq]
+        assert isinstance(at, int)
+        yield Spot(note.rule, note.process, None if row[pool] is None else str(row[pool]), at)
+
+
+def _counted(recording: Recording, note: Finding) -> list[Fingerprint]:
+    return fingerprints(recording, list(_spots(note)))
+
+
+def _number(finding: Finding) -> int:
+    """How many findings it stands for."""
+    return finding.folded if _counts(finding) else 1
+
+
+def _fresh_note(
+    result: CheckResult, note: Finding, found: list[Fingerprint], baseline: Collection[Fingerprint]
+) -> Finding | None:
+    """What is left of such a note, None if the baseline knows all that it counts."""
+    listed = len(found)
+    fresh, more = sum(mark not in baseline for mark in found), note.folded - listed
+    if not fresh and not more:
+        return None
+    said = [f"{fresh} of them are not in the baseline"] if fresh else []
+    said += [f"{more} of them were not compared with it"] if more else []
+    message = f"{note.message}; {', '.join(said)}"
+    return replace(note, severity=result.laws[note.rule].severity, message=message)
