@@ -13,12 +13,10 @@ from typing import Any
 from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.bounds import Bounds, Reserves
-from speckv_debug.replay.clears import RingClears
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.compactions import Compactions
 from speckv_debug.replay.components import MovedComponents
 from speckv_debug.replay.continuity import Successions
-from speckv_debug.replay.evictions import WindowEvictions
 from speckv_debug.replay.grouped_reads import GroupedForwards
 from speckv_debug.replay.launches import MoveLaunches
 from speckv_debug.replay.ledger import Ledger
@@ -26,9 +24,7 @@ from speckv_debug.replay.lengths import Commits, LateCommits, Lengths
 from speckv_debug.replay.move_contents import MoveContents
 from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
-from speckv_debug.replay.page_refs import PageRefs
 from speckv_debug.replay.pairs import DuePairs, PairMatch
-from speckv_debug.replay.peers import PeerMaps
 from speckv_debug.replay.pool_totals import PoolTotals
 from speckv_debug.replay.rank_accepts import RankAccepts
 from speckv_debug.replay.reaches import Reaches
@@ -45,6 +41,7 @@ from speckv_debug.replay.replayed_states import ReplayedStates
 from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.shadow_replay import ShadowReplay
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
+from speckv_debug.replay.state_view import StateScopes
 from speckv_debug.replay.stream import Stretches
 from speckv_debug.replay.target_writes import TargetWrites
 from speckv_debug.replay.verifies import VerifyBatch
@@ -72,7 +69,7 @@ BESIDE = {
 __all__ = ["ProcessView", "Recording", "views"]
 
 
-class ProcessView:
+class ProcessView(StateScopes):
     """One recorded process as columns and scopes.
 
     Args:
@@ -207,11 +204,6 @@ class ProcessView:
         return Compactions(self.columns("compact"), self.verifies)
 
     @cached_property
-    def ring_clears(self) -> RingClears:
-        """One instance a clear of a C128 compressor ring."""
-        return RingClears(self.columns("state_clear"), lambda: self.verifies, self.info)
-
-    @cached_property
     def settlements(self) -> Settlements:
         """One instance a verify: whether its accepted rows are in place before someone reads them."""
         return Settlements(self.columns, self.pair_match, NextReads(self.columns, self.verifies, self.info))
@@ -260,11 +252,6 @@ class ProcessView:
     def reserves(self) -> Reserves:
         """One instance a decode preparation that decides how far a row grows."""
         return Reserves(self.lengths)
-
-    @cached_property
-    def evictions(self) -> WindowEvictions:
-        """One instance a report of how far the slots behind the window are evicted."""
-        return WindowEvictions(self.lengths)
 
     @cached_property
     def shadow(self) -> ShadowReplay:
@@ -331,16 +318,6 @@ class ProcessView:
     def replayed_accepts(self) -> ReplayedAccepts:
         """One instance a verify: its result beside what the kernels make of its inputs."""
         return ReplayedAccepts(self.verifies, self.kernels)
-
-    @cached_property
-    def peer_maps(self) -> PeerMaps:
-        """One instance a change of the full→SWA mapping, a grant, and a total of the window's pool."""
-        return PeerMaps(self.columns, self.info, self.info.from_start and not self.process.missing_head)
-
-    @cached_property
-    def page_refs(self) -> PageRefs:
-        """One instance a change of references to counted pages, and what the allocator and the sidecar rows do with them."""
-        return PageRefs(self.columns, self.info, self.info.from_start and not self.process.missing_head)
 
     @property
     def frees(self) -> EventFacts:

@@ -1,0 +1,111 @@
+"""ST-RING: a compression reads the positions that it wants from the ring, of its request, and accepted ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from speckv_debug.checks.evidence import number
+from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
+from speckv_debug.checks.verdict import verdict
+from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.replay.ragged import Int64s
+from speckv_debug.replay.ring_reads import RingReads
+
+SHOWN = 16
+"""Ring rows that the strip shows, from the first wrong one on."""
+
+
+@rule(
+    "ST-RING",
+    severity=ERROR,
+    needs=("state_access",),
+    scope="ring_reads",
+    look_at="compress_forward (c128_v2.cuh, c4_v2.cuh), get_compress_state_write_pad",
+    follows=("ST-C128", "ST-RING", "ACC-COUNT", "LEN-SEQ"),
+)
+def rings_hold_what_is_read(rings: RingReads) -> Judgement:
+    """A compression reads from each ring row the position that it wants: of its own request, written, accepted, not cleared.
+
+    A wanted position below 0 asks for the neutral state. A ring serves verifies of up to ring - window + 2 rows: a wider
+    one overwrites positions that may still be read.
+
+    Exceptions: what a forward compresses of its own positions it takes from its input, since it reads the ring before it
+    writes; a draft that was rejected may be overwritten before it is read, so that an engine needs no clear; state that
+    came by a transfer; state that is bound to pages, and the online variant of C128, are not judged.
+    """
+    nobody = np.zeros(len(rings), dtype=np.bool_)
+    if not len(rings):
+        return verdict(nobody, lambda i: _explain(rings, i))
+    online = nobody | bool(rings.info.settings.get("online_c128"))
+    other = online | rings.bound_to_pages
+    stale, left_open = rings.over(rings.stale), rings.over(rings.open)
+    reasons = {
+        "the online variant of C128 has no ring of positions": online,
+        "the state is bound to pages": rings.bound_to_pages,
+        "no action, row, ring_rows and positions": ~rings.cells.told,
+        "what a ring row holds was not seen": left_open,
+    }
+    return verdict((stale | rings.crowded) & ~other, lambda i: _explain(rings, i), reasons)
+
+
+def _explain(rings: RingReads, i: int) -> Details:
+    if rings.crowded[i]:
+        return _explain_crowded(rings, i)
+    mine = rings.cells.event[rings.read] == i
+    found = np.flatnonzero(rings.stale & mine)
+    k = int(found[0])
+    ring_row, wanted = int(rings.cells.ring_row[rings.read[k]]), int(rings.wanted[k])
+    more = f", and {len(found) - 1} more ring rows" if len(found) > 1 else ""
+    return Details(
+        message=f"ring row {ring_row} is read for {_position(wanted)} and holds {_holds(rings, k)}{more}",
+        expected=f"{_position(wanted)} of the request",
+        actual=_holds(rings, k),
+        evidence=(_strip(rings, np.flatnonzero(mine), k),),
+    )
+
+
+def _explain_crowded(rings: RingReads, i: int) -> Details:
+    width, capacity = int(rings.width[i]), int(rings.capacity[i])
+    return Details(
+        message=f"a verify of {width} rows writes to a ring that can serve {capacity}: positions that are not compressed yet "
+        "are overwritten",
+        expected=f"at most ring - window + 2 = {capacity} rows a verify",
+        actual=f"{width} rows",
+    )
+
+
+def _position(position: int) -> str:
+    return "the neutral state" if position < 0 else f"position {position}"
+
+
+def _holds(rings: RingReads, k: int) -> str:
+    """What the ring row holds, in words."""
+    if rings.stored[k] < 0:
+        return "nothing: it was never written"
+    seq = int(rings.cells.seq[rings.stored[k]])
+    if rings.found[k] < 0:
+        return f"nothing: event {seq} cleared it"
+    held = f"position {rings.found[k]}"
+    if rings.rejected[k]:
+        return f"a rejected draft of {held}, written by event {seq}"
+    return f"{held} of another request or life, written by event {seq}" if rings.foreign[k] else f"{held}, written by event {seq}"  # fmt: skip
+
+
+def _strip(rings: RingReads, cells: Int64s, first: int) -> Evidence:
+    """Wanted beside stored, ring row by ring row."""
+    begin = int(np.flatnonzero(cells == first)[0])
+    shown = cells[begin : begin + SHOWN]
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            int(rings.cells.ring_row[rings.read[k]]),
+            int(rings.wanted[k]) if rings.wanted[k] >= 0 else "neutral",
+            int(rings.found[k]) if rings.found[k] >= 0 else ("neutral" if rings.stored[k] >= 0 else "nothing"),
+            number(rings.cells.seq[rings.stored[k]]) if rings.stored[k] >= 0 else None,
+            "rejected" if rings.rejected[k] else ("another's" if rings.foreign[k] else ""),
+        )
+        for k in shown.tolist()
+    )  # fmt: skip
+    marked = tuple(place for place, k in enumerate(shown.tolist()) if rings.stale[k])
+    left_out = f", {len(shown)} of {len(cells)} ring rows" if len(cells) > len(shown) else ""
+    columns = ("ring row", "wanted", "stored", "by event", "")
+    return Evidence(title=f"wanted and stored{left_out}", columns=columns, rows=rows, marked=marked)

@@ -1,0 +1,217 @@
+"""What compressions read from rings of compressor state, against what stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.model.process import Process
+from speckv_debug.replay.clears import RING_KIND, only_verify
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.places import Place, place_of
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
+from speckv_debug.replay.ring_cells import EMPTY, RingCells
+from speckv_debug.replay.searching import first_with, latest_with
+from speckv_debug.replay.verifies import VerifyBatch
+
+WINDOWS = {RING_KIND: 128, "c4_state": 8}
+"""Positions that one compression looks at: C4 overlaps, 2 x ratio (`get_compress_state_write_pad`, SGLang 0.5.23)."""
+
+
+class RingReads:
+    """One instance a `state_access` event.
+
+    Cells that are read are numbered `0 .. len(read)-1`; masks are over them unless they say otherwise.
+    """
+
+    reads = ("state_access", "state_clear", "accept", "row_alloc", "transfer")
+    rests_on: Mapping[str, tuple[str, ...]] = {"state_access": ("action",), "row_alloc": ("row", "epoch")}
+
+    def __init__(
+        self,
+        columns: Callable[[str], Columns],
+        verifies: Callable[[], VerifyBatch],
+        info: Process,
+        whole: bool,
+    ) -> None:
+        self.columns, self._verifies, self.info = columns, verifies, info
+        self.access = columns("state_access")
+        self.whole = whole and info.records("state_access")
+        self.names = sorted({pool.name for pool in info.pools})
+
+    def __len__(self) -> int:
+        return len(self.access)
+
+    def place(self, index: int) -> Place:
+        """Where the event stands."""
+        return place_of(self.access, index)
+
+    def kind(self, index: int) -> str:
+        """Reads and writes are different kinds."""
+        return self.access.text_at("action", index) or ""
+
+    def _pools(self, table: str) -> Int64s:
+        numbers = {name: at for at, name in enumerate(self.names)}
+        pools = self.columns(table).texts("pool")
+        found: Int64s = np.array([*(numbers.get(name, -1) for name in pools.names), -1], dtype=np.int64)[
+            pools.codes
+        ]
+        return found
+
+    @cached_property
+    def cells(self) -> RingCells:
+        """All cells that any event names."""
+        return RingCells(self.columns, self._pools)
+
+    @cached_property
+    def read(self) -> Int64s:
+        """The cells that are read."""
+        return np.flatnonzero(self.cells.reads).astype(np.int64)
+
+    @cached_property
+    def stored(self) -> Int64s:
+        """The cell as it was written or emptied last, -1 if it was not."""
+        return self.cells.stored(self.read)
+
+    @cached_property
+    def wanted(self) -> Int64s:
+        """The position that is wanted, below 0 for the neutral state."""
+        return self.cells.position[self.read]
+
+    @cached_property
+    def found(self) -> Int64s:
+        """The position that is stored, EMPTY if the cell was emptied or never written."""
+        return np.append(self.cells.position, EMPTY)[self.stored]
+
+    @cached_property
+    def unwritten(self) -> Mask:
+        """Nothing was seen to be written there."""
+        return mask((self.stored < 0) & (self.wanted >= 0))
+
+    @cached_property
+    def other(self) -> Mask:
+        """The cell holds another position, or none where one is wanted, or one where none is."""
+        return mask((self.stored >= 0) & (np.maximum(self.found, EMPTY) != np.maximum(self.wanted, EMPTY)))
+
+    @cached_property
+    def rejected(self) -> Mask:
+        """The cell holds a draft of the wanted position that its verify did not accept."""
+        return mask(self._kept == 0)
+
+    @cached_property
+    def undecided(self) -> Mask:
+        """How many rows the verify behind the write accepted is not known."""
+        return mask(self._kept == NULL)
+
+    @cached_property
+    def _kept(self) -> Int64s:
+        """1 if the first verify behind the write kept the position, 0 if not, NULL if that is unknown."""
+        cells, verifies = self.cells, self._verifies()
+        written = np.append(cells.seq, 0)[self.stored]
+        accept = first_with((verifies.row,), verifies.seq, (cells.row[self.read],), written)
+        judged = (self.stored >= 0) & (accept >= 0) & (self.wanted >= 0) & ~self.other
+        judged &= np.append(verifies.seq, 0)[accept] < cells.seq[self.read]
+        length, n, width = (
+            np.append(column, NULL)[accept]
+            for column in (verifies.seq_len, verifies.accepted, verifies.width)
+        )
+        known = (length != NULL) & (n != NULL) & (width != NULL)
+        drafted = known & (self.wanted >= np.where(known, length + n, 0))
+        drafted &= self.wanted < np.where(known, length + width, 0)
+        return np.where(judged & ~known, NULL, np.where(judged & drafted, 0, 1))
+
+    @cached_property
+    def foreign(self) -> Mask:
+        """The cell holds the wanted position of another request, or of an earlier life of the row."""
+        cells, written = self.cells, (self.stored >= 0) & (self.found >= 0) & ~self.other
+        at = np.append(cells.seq, 0)[self.stored]
+        row = cells.row[self.read]
+        then, now = (self._epoch(row, seq) for seq in (at, cells.seq[self.read]))
+        names = np.append(self.access.texts("request").codes, -1).astype(np.int64)
+        event = np.append(cells.event, -1)[self.stored]
+        first, second = names[event], names[cells.event[self.read]]
+        return mask(written & ((then != now) | ((first >= 0) & (second >= 0) & (first != second))))
+
+    def _epoch(self, row: Int64s, seq: Int64s) -> Int64s:
+        alloc = self.columns("row_alloc")
+        found = latest_with((alloc.ints("row"),), alloc.ints("seq"), (row,), seq)
+        epoch: Int64s = np.append(alloc.ints("epoch"), NULL)[found]
+        return epoch
+
+    @cached_property
+    def arrived(self) -> Mask:
+        """State of the request may have come from elsewhere since the cell changed: a transfer."""
+        transfer, seq = self.columns("transfer"), self.cells.seq[self.read]
+        since = np.append(self.cells.seq, -1)[self.stored]
+        kv = [pool.name for pool in self.info.pools if not pool.kind.endswith("_state")]
+        moved = transfer.ints("seq")[~transfer.texts("pool").equal(*kv)]
+        return mask(np.searchsorted(moved, seq) > np.searchsorted(moved, since, side="right"))
+
+    @cached_property
+    def stale(self) -> Mask:
+        """Cells that do not hold what is wanted, as far as it is known."""
+        never = self.unwritten & self.whole
+        return mask((self.other | self.foreign | self.rejected | never) & ~self.arrived)
+
+    @cached_property
+    def open(self) -> Mask:
+        """Cells of which it is not known what they hold."""
+        return mask((self.unwritten & ~self.stale) | self.undecided | (self.arrived & ~self._sound))
+
+    @property
+    def _sound(self) -> Mask:
+        return mask(~(self.other | self.foreign | self.rejected | self.unwritten))
+
+    # ---- room in the ring -----------------------------------------------------------------------
+
+    @cached_property
+    def capacity(self) -> Int64s:
+        """Drafts that the event's ring can serve, ring - window + 2; NULL if its size is unknown (over events)."""
+        clear = self.columns("state_clear")
+        sizes = np.full(len(self.names) + 1, NULL, dtype=np.int64)
+        sizes[self._pools("state_clear")] = clear.ints("ring_size")
+        rings = {pool.name: WINDOWS.get(pool.kind) for pool in self.info.pools}
+        c4 = self.info.settings.get("c4_ring_size")
+        for at, name in enumerate(self.names):
+            if rings[name] == WINDOWS["c4_state"] and isinstance(c4, int):
+                sizes[at] = c4
+        window = np.array([*(rings[name] or NULL for name in self.names), NULL], dtype=np.int64)
+        size, span = sizes[self._pools("state_access")], window[self._pools("state_access")]
+        room = np.where(size > span, size - span + 2, 0)
+        return np.where((size == NULL) | (span == NULL), NULL, room)
+
+    @cached_property
+    def width(self) -> Int64s:
+        """Rows of the verify that the event belongs to, NULL if it belongs to none (over events)."""
+        verifies, row = self._verifies(), self.access.ints("row")
+        accept = only_verify(verifies, verifies.row, self.access.ints("step"), row)
+        return np.where(row == NULL, NULL, np.append(verifies.width, NULL)[accept])
+
+    @cached_property
+    def crowded(self) -> Mask:
+        """Writes of a verify with more rows than the ring can serve (over events)."""
+        writes = self.access.texts("action").equal("write")
+        return mask(writes & (self.capacity != NULL) & (self.width > self.capacity) & (self.width != NULL))
+
+    @cached_property
+    def bound_to_pages(self) -> Mask:
+        """Events of a pool whose state belongs to pages, not to request rows (over events)."""
+        paged = [pool.name for pool in self.info.pools if pool.owner == "page"]
+        return self.access.texts("pool").equal(*paged)
+
+    def over(self, hit: Mask) -> Mask:
+        """A mask over the cells that are read as one over the events."""
+        return any_per_list(hit, self.cells.event[self.read], len(self))
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """From the earliest event that a cell rests on to the read; from the beginning where a cell was never written."""
+        seq = self.access.ints("seq")
+        if not len(self.read):
+            return seq, seq
+        first = seq.copy()
+        since = np.append(self.cells.seq, 0)[self.stored]
+        np.minimum.at(first, self.cells.event[self.read], since)
+        return first, seq

@@ -1,0 +1,72 @@
+"""What rules look at beside the KV itself: state in rings and windows, and pages that are kept by references."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+from speckv_debug.model.process import Process
+from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.replay.clears import RingClears
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.evictions import WindowEvictions
+from speckv_debug.replay.lengths import Lengths
+from speckv_debug.replay.page_refs import PageRefs
+from speckv_debug.replay.peers import PeerMaps
+from speckv_debug.replay.ring_reads import RingReads
+from speckv_debug.replay.verifies import VerifyBatch
+
+
+class StateScopes(ABC):
+    """Scopes of `ProcessView`, which has the columns that they are made from."""
+
+    process: ProcessRecording
+
+    @property
+    @abstractmethod
+    def info(self) -> Process:
+        """What the process says of itself."""
+
+    @abstractmethod
+    def columns(self, table: str) -> Columns:
+        """The columns of one event table."""
+
+    @property
+    @abstractmethod
+    def verifies(self) -> VerifyBatch:
+        """One instance a request and target verify."""
+
+    @property
+    @abstractmethod
+    def lengths(self) -> Lengths:
+        """Lengths over the lives of request rows."""
+
+    @property
+    def _from_start(self) -> bool:
+        """The recording holds what the process did from its beginning."""
+        return self.info.from_start and not self.process.missing_head
+
+    @cached_property
+    def ring_clears(self) -> RingClears:
+        """One instance a clear of a C128 compressor ring."""
+        return RingClears(self.columns("state_clear"), lambda: self.verifies, self.info)
+
+    @cached_property
+    def ring_reads(self) -> RingReads:
+        """One instance a read or write of compressor state in a ring."""
+        return RingReads(self.columns, lambda: self.verifies, self.info, self._from_start)
+
+    @cached_property
+    def evictions(self) -> WindowEvictions:
+        """One instance a report of how far the slots behind the window are evicted."""
+        return WindowEvictions(self.lengths)
+
+    @cached_property
+    def peer_maps(self) -> PeerMaps:
+        """One instance a change of the full→SWA mapping, a grant, and a total of the window's pool."""
+        return PeerMaps(self.columns, self.info, self._from_start)
+
+    @cached_property
+    def page_refs(self) -> PageRefs:
+        """One instance a change of references to counted pages, and what the allocator and the sidecar rows do with them."""
+        return PageRefs(self.columns, self.info, self._from_start)

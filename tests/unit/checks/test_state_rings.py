@@ -1,0 +1,168 @@
+"""ST-RING: what compressions read from rings, and what looks like a break of the law and is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Build = Callable[..., Any]
+Line = dict[str, Any]
+POOLS = [
+    {"name": "full", "kind": "full", "slots": 960, "page_size": 1, "reserved_slots": 1},
+    {"name": "c128_state", "kind": "c128_state", "slots": 64, "page_size": 1, "reserved_slots": 0},
+    {"name": "c4_state", "kind": "c4_state", "slots": 64, "page_size": 1, "reserved_slots": 0},
+]
+HEAD = {
+    "pools": POOLS,
+    "settings": {},
+    "tables": ["accept", "state_access", "state_clear", "row_alloc"],
+    "from_start": True,
+}
+LATE = HEAD | {"from_start": False}
+
+
+def access(action: str, positions: list[int], rings: list[int] | None = None, **more: Any) -> Line:
+    line = {
+        "event": "state_access",
+        "step": 1,
+        "pool": "c128_state",
+        "request": "a",
+        "row": 1,
+        "action": action,
+    }
+    line |= {"ring_rows": [p % 8 for p in positions] if rings is None else rings, "positions": positions}
+    return {name: value for name, value in (line | more).items() if value is not None}
+
+
+def write(*positions: int, **more: Any) -> Line:
+    return access("write", list(positions), **more)
+
+
+def read(*positions: int, **more: Any) -> Line:
+    return access("read", list(positions), **more)
+
+
+def clear(*rings: int, **more: Any) -> Line:
+    line = {"event": "state_clear", "step": 1, "pool": "c128_state", "request": "a", "row": 1, "seq_len": 10}
+    line |= {"accept_len": 3, "width": 4, "ring_size": 8, "ring_rows": list(rings)} | more
+    return {name: value for name, value in line.items() if value is not None}
+
+
+ALLOC = {"event": "row_alloc", "request": "a", "row": 1, "epoch": 1}
+AGAIN = {"event": "row_alloc", "request": "b", "row": 1, "epoch": 2}
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ([ALLOC, write(8, 9), read(8, 9)], ""),
+        ([ALLOC, write(8, 9), read(9, 8)], ""),
+        ([ALLOC, write(8, 9), write(16), read(8, 9)], "ring row 0 is read for position 8 and holds position 16, written by event 2"),
+        ([ALLOC, write(8, 9), read(16, 9)], "ring row 0 is read for position 16 and holds position 8"),
+        ([ALLOC, write(8), read(8, 9)], "ring row 1 is read for position 9 and holds nothing: it was never written"),
+        ([ALLOC, write(8, 9), clear(1), read(8, 9)], "ring row 1 is read for position 9 and holds nothing: event 2 cleared it"),
+        ([ALLOC, write(8, 9), clear(1), write(9), read(8, 9)], ""),
+        ([ALLOC, write(8), clear(0), read(-1, rings=[0])], ""),
+        ([ALLOC, read(-8)], ""),  # never written: neutral
+        ([ALLOC, write(8), read(-8)], "ring row 0 is read for the neutral state and holds position 8"),
+        ([ALLOC, write(8), AGAIN, read(8, request="b")], "ring row 0 is read for position 8 and holds position 8 of another request"),
+        ([ALLOC, write(8), AGAIN, write(8, request="b"), read(8, request="b")], ""),
+        ([ALLOC, write(8), ALLOC | {"epoch": 2}, read(8)], "ring row 0 is read for position 8 and holds position 8 of another"),
+        ([ALLOC, write(8), ALLOC, read(8)], ""),  # a chunked prompt keeps its row
+        ([ALLOC, write(8), write(8, row=2, request="c"), read(8)], ""),
+        ([ALLOC, write(8), write(16, pool="c4_state"), read(8)], ""),
+    ],
+)  # fmt: skip
+def test_wanted_and_stored(judge: Build, lines: list[Line], wrong: str) -> None:
+    result = judge("ST-RING", *lines, **HEAD)
+    found = [f.message for f in result.findings]
+    assert len(found) == bool(wrong) and all(message.startswith(wrong) for message in found), found
+    assert not result.unknown
+
+
+def test_a_rejected_draft_is_stale_until_it_is_cleared_or_overwritten(judge: Build, verify: Build) -> None:
+    """The verify writes positions 10 to 13 and accepts 10 to 12."""
+    drafted = [ALLOC, write(8, 9), write(10, 11, 12, 13), verify()]
+    wrong = "ring row 5 is read for position 13 and holds a rejected draft of position 13, written by event 2"
+    (finding,) = judge("ST-RING", *drafted, read(12, 13, step=2), **HEAD).findings
+    assert finding.message == wrong
+    assert not judge("ST-RING", *drafted, read(10, 11, 12, step=2), **HEAD).findings
+    assert not judge("ST-RING", *drafted, write(13, 14, step=2), read(12, 13, step=2), **HEAD).findings
+    assert not judge(
+        "ST-RING", *drafted, clear(5, ring_size=256), write(13, step=2), read(12, 13, step=2), **HEAD
+    ).findings
+
+
+def test_a_forward_may_read_its_own_drafts(judge: Build, verify: Build) -> None:
+    """C4 writes before it reads; whether they are accepted shows later."""
+    assert not judge("ST-RING", ALLOC, write(8, 9, 10, 11, 12, 13), read(12, 13), verify(), **HEAD).findings
+
+
+def test_a_verify_that_does_not_say_what_it_accepted_leaves_it_open(judge: Build, verify: Build) -> None:
+    lines = [
+        ALLOC,
+        write(10, 11, 12, 13),
+        verify(accept_len=None, num_correct_drafts=None, accept_index=None),
+    ]
+    result = judge("ST-RING", *lines, read(12, 13, step=2), **HEAD)
+    assert not result.findings
+    assert [each.why for each in result.unknown] == ["what a ring row holds was not seen"]
+
+
+def test_a_ring_that_is_too_small_for_the_verify(judge: Build, verify: Build) -> None:
+    """C4 looks at 8 positions: a ring of 8 serves no drafts, one of 16 serves 10."""
+    for size, wrong in ((8, True), (9, True), (10, False), (16, False), (None, False)):
+        head = HEAD | {"settings": {"c4_ring_size": size}}
+        result = judge("ST-RING", write(10, 11, 12, 13, pool="c4_state"), verify(), **head)
+        assert len(result.findings) == wrong
+        assert all("can serve" in finding.message for finding in result.findings)
+
+
+def test_c128_says_its_ring_with_a_clear(judge: Build, verify: Build) -> None:
+    for size, wrong in ((128, True), (256, False)):
+        result = judge("ST-RING", write(10, 11), verify(), clear(ring_size=size), **HEAD)
+        assert len(result.findings) == wrong
+
+
+@pytest.mark.parametrize(
+    ("lines", "head", "why"),
+    [
+        ([read(8)], LATE, "what a ring row holds was not seen"),
+        ([ALLOC, read(8)], HEAD | {"tables": ["state_clear"]}, "what a ring row holds was not seen"),
+        ([ALLOC, write(8, row=None)], HEAD, "no action, row, ring_rows and positions"),
+        ([ALLOC, write(8) | {"positions": None}], HEAD, "no action, row, ring_rows and positions"),
+        ([write(8), read(9)], HEAD | {"settings": {"online_c128": True}}, "the online variant of C128 has no ring of positions"),
+        ([write(8), read(16)], HEAD | {"pools": [POOLS[1] | {"owner": "page"}]}, "the state is bound to pages"),
+        (
+            [ALLOC, {"event": "transfer", "action": "end", "pool": "c128_state", "request": "a"}, read(8)],
+            HEAD,
+            "what a ring row holds was not seen",
+        ),
+    ],
+)  # fmt: skip
+def test_what_can_t_be_judged(judge: Build, lines: list[Line], head: Line, why: str) -> None:
+    lines = [{name: value for name, value in line.items() if value is not None} for line in lines]
+    result = judge("ST-RING", *lines, **head)
+    assert not result.findings and {each.why for each in result.unknown} == {why}
+
+
+def test_a_transfer_of_kv_brings_no_state(judge: Build) -> None:
+    transfer = {"event": "transfer", "action": "end", "pool": "full", "request": "a"}
+    assert judge("ST-RING", ALLOC, write(8), transfer, read(16), **HEAD).findings
+
+
+def test_what_was_lost_may_have_written(judge: Build) -> None:
+    lines = [line | {"seq": seq} for seq, line in enumerate([ALLOC, write(8), write(16), read(8)])]
+    assert judge("ST-RING", *lines, **HEAD).findings
+    lines[-1]["seq"] += 1
+    assert not judge("ST-RING", *lines, **HEAD).findings
+
+
+def test_the_strip_shows_wanted_beside_stored(judge: Build) -> None:
+    (finding,) = judge("ST-RING", ALLOC, write(8, 9, 10), write(17), read(8, 9, 10), **HEAD).findings
+    (strip,) = finding.evidence
+    assert strip.columns == ("ring row", "wanted", "stored", "by event", "")
+    assert strip.rows == ((1, 9, 17, 2, ""), (2, 10, 10, 1, ""))
+    assert strip.marked == (0,)
