@@ -46,3 +46,4 @@ def _lines(rule: Rule) -> Iterator[str]:
         yield f"look at   {rule.look_at}"
     if rule.follows:
         yield f"may follow from {', '.join(rule.follows)}"
+    yield f"example   docs/rules/{rule.id}.md"
