@@ -107,7 +107,7 @@ def _explain_tail(scope: ReplayedReserves, i: int) -> Details:
     needs=(),
     scope="replayed_states",
     look_at="clear_unaccepted_c128_draft_states; commit_mamba_states_after_verify",
-    follows=("ST-C128", "RPL-ACCEPT", *ACCEPTS),
+    follows=("ST-C128", "ST-MAMBA", "RPL-ACCEPT", *ACCEPTS),
 )
 def replayed_state(scope: ReplayedStates) -> Judgement:
     """A clear empties the ring rows of kernels.state.clear_unaccepted_rows, to 0 and -inf, and a commit keeps commit_steps.

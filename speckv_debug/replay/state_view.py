@@ -13,6 +13,7 @@ from speckv_debug.replay.evictions import WindowEvictions
 from speckv_debug.replay.lengths import Lengths
 from speckv_debug.replay.page_refs import PageRefs
 from speckv_debug.replay.peers import PeerMaps
+from speckv_debug.replay.recurrent import RecurrentState
 from speckv_debug.replay.ring_reads import RingReads
 from speckv_debug.replay.verifies import VerifyBatch
 
@@ -70,3 +71,8 @@ class StateScopes(ABC):
     def page_refs(self) -> PageRefs:
         """One instance a change of references to counted pages, and what the allocator and the sidecar rows do with them."""
         return PageRefs(self.columns, self.info, self._from_start)
+
+    @cached_property
+    def recurrent_state(self) -> RecurrentState:
+        """One instance a commit of recurrent state, a verify that a request goes on from, and a hit of a tracked state."""
+        return RecurrentState(self.columns, lambda: self.verifies, self.info, self._from_start)

@@ -13,6 +13,7 @@ NO_ENGINE_FAULT = {
     "TRC-GAP",  # a loss of the recording, which no fault may touch
     "ST-C128",  # the reference engine has no compressor state yet
     "ST-RING",
+    "ST-MAMBA",  # nor recurrent state
     "ST-SWA",  # the reference engine has no sliding window yet
     "OWN-MAP",  # nor a pool for one
     "OWN-REF",  # nor pages that are kept by references

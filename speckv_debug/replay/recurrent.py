@@ -1,0 +1,186 @@
+"""Recurrent state: which verify row's state each request keeps, and which tracked state a prefix hit loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.model.process import Process
+from speckv_debug.replay.clears import only_verify, requests_in
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
+from speckv_debug.replay.searching import first_with, latest_with
+from speckv_debug.replay.unions import EventUnion
+from speckv_debug.replay.verifies import VerifyBatch
+
+KIND = "mamba"
+LOADED, EVICTED = 1, 0
+
+
+class RecurrentState(EventUnion):
+    """One instance a `state_commit` event, a verify that the same request goes on from, and a prefix hit in a pool of
+    recurrent state. Verifies take part where commits are recorded whole and there is one.
+    """
+
+    reads = ("accept", "state_commit")
+    rests_on: Mapping[str, tuple[str, ...]] = {"state_commit": ("row",), "accept": ("row",)}
+
+    def __init__(
+        self,
+        columns: Callable[[str], Columns],
+        verifies: Callable[[], VerifyBatch],
+        info: Process,
+        whole: bool,
+    ) -> None:
+        self.columns, self._verifies, self.info, self.whole = columns, verifies, info, whole
+        self.commit, cache = columns("state_commit"), columns("cache")
+        self.pools = [pool.name for pool in info.pools if pool.kind == KIND]
+        pads = ~self.commit.texts("request").known & (self.commit.ints("row") == 0)
+        hits = cache.texts("action").equal("match") & cache.texts("pool").equal(*self.pools)
+        tables = {"state_commit": self.commit, "accept": columns("accept"), "cache": cache}
+        chosen = {
+            "state_commit": ~pads,
+            "accept": mask(self.due_commit)
+            if self.commits_told
+            else np.zeros(len(tables["accept"]), np.bool_),
+            "cache": mask(hits & (cache.lists("slots").lengths > 0)),
+        }
+        super().__init__(tables, chosen)  # fmt: skip
+
+    @property
+    def verifies(self) -> VerifyBatch:
+        """The accept events as columns."""
+        return self._verifies()
+
+    @property
+    def commits_told(self) -> bool:
+        """Whether a verify without a commit is evidence."""
+        return bool(self.pools) and self.info.records("state_commit") and len(self.commit) > 0
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """From the accept that says what is kept to the commit, and from a verify to the next one."""
+        first, last = self.seq.copy(), self.seq.copy()
+        rows, seq = self.rows["state_commit"], np.append(self.verifies.seq, NULL)
+        accept = seq[self.accept[rows]]
+        at = self.at["state_commit"]
+        first[at] = np.where(accept == NULL, first[at], np.minimum(first[at], accept))
+        if len(self.rows["accept"]):
+            last[self.at["accept"]] = seq[self.next[self.rows["accept"]]]
+        first[self.at["cache"]] = 0
+        return first, last
+
+    # ---- commits (over all events of the table) -------------------------------------------------
+
+    @cached_property
+    def accept(self) -> Int64s:
+        """The accept that a commit keeps a row of: that of its step, else the last one before; -1 if there is none.
+
+        A commit may be deferred to the start of the next verify, before whose accept it then comes.
+        """
+        verifies, row, seq = self.verifies, self.commit.ints("row"), self.commit.ints("seq")
+        of_step = only_verify(verifies, verifies.row, self.commit.ints("step"), row)
+        done = (of_step >= 0) & (np.append(verifies.seq, 0)[of_step] < seq)
+        return np.where(done, of_step, latest_with((verifies.row,), verifies.seq, (row,), seq))
+
+    @cached_property
+    def kept(self) -> Int64s:
+        """Local row of the last accepted row of each verify, NULL if unknown (over verifies)."""
+        path = self.verifies.path
+        known = path.present & (path.lengths > 0)
+        last = np.append(path.values, NULL)[path.offsets[1:] - 1] if len(path) else path.offsets[1:]
+        return np.where(known, last, NULL)
+
+    @cached_property
+    def due(self) -> Int64s:
+        """The row whose state each commit has to keep, NULL if unknown."""
+        return np.append(self.kept, NULL)[self.accept]
+
+    @cached_property
+    def step_index(self) -> Int64s:
+        """The row whose state it keeps."""
+        return self.commit.ints("step_index")
+
+    @cached_property
+    def wrong_step(self) -> Mask:
+        """Commits of another row's state."""
+        return mask((self.step_index != NULL) & (self.due != NULL) & (self.step_index != self.due))
+
+    @cached_property
+    def own_row(self) -> Int64s:
+        """The row that the commit's request has in the verify of its step, NULL if it has none."""
+        request = requests_in(self.commit, self.verifies)
+        of_verify = self.verifies.request.codes.astype(np.int64)
+        found = only_verify(self.verifies, of_verify, self.commit.ints("step"), request)
+        return np.append(self.verifies.row, NULL)[np.where(request < 0, -1, found)]
+
+    @cached_property
+    def wrong_row(self) -> Mask:
+        """Commits to another row than that of their request."""
+        row = self.commit.ints("row")
+        return mask((self.own_row != NULL) & (row != NULL) & (row != self.own_row))
+
+    @cached_property
+    def earlier(self) -> Int64s:
+        """The commit before it of the same pool and row, -1 if there is none."""
+        pool = self.commit.texts("pool").codes.astype(np.int64)
+        keys = (pool, self.commit.ints("row"), self.commit.texts("request").codes.astype(np.int64))
+        return latest_with(keys, self.commit.ints("seq"), keys, self.commit.ints("seq"))
+
+    @cached_property
+    def backward(self) -> Mask:
+        """Commits of an older verify than the one that was committed before."""
+        seq = np.append(self.verifies.seq, NULL)[self.accept]
+        before = np.append(seq, NULL)[self.earlier]
+        return mask((seq != NULL) & (before != NULL) & (seq < before))
+
+    # ---- verifies (over all events of the table) ------------------------------------------------
+
+    @cached_property
+    def next(self) -> Int64s:
+        """The next verify of the same row and epoch, -1 if there is none."""
+        verifies = self.verifies
+        return first_with(
+            (verifies.row, verifies.epoch), verifies.seq, (verifies.row, verifies.epoch), verifies.seq
+        )
+
+    @property
+    def due_commit(self) -> Mask:
+        """Verifies that a request goes on from."""
+        return mask((self.next >= 0) & ~self.verifies.padding & (self.verifies.row != NULL))
+
+    @cached_property
+    def advanced(self) -> Mask:
+        """Verifies after which the advanced state is the right one: their last row is accepted."""
+        return mask((self.kept != NULL) & (self.kept == self.verifies.width - 1))
+
+    @cached_property
+    def committed(self) -> Mask:
+        """Verifies of which a commit kept a row before the next one."""
+        found = np.zeros(len(self.verifies), dtype=np.bool_)
+        of, seq = self.accept, np.append(self.verifies.seq, NULL)
+        in_time = (of >= 0) & (self.commit.ints("seq") < seq[np.append(self.next, -1)[of]])
+        found[of[in_time]] = True
+        return found
+
+    # ---- prefix hits ----------------------------------------------------------------------------
+
+    @cached_property
+    def untracked(self) -> tuple[Mask, Mask]:
+        """Prefix hits that load a state which the tree does not have, and those of which that is not known."""
+        cache = self.columns("cache")
+        slots, action = cache.lists("slots"), cache.texts("action")
+        changed = (action.equal("insert", "evict") & cache.texts("pool").equal(*self.pools))[slots.owners]
+        events, named = slots.owners[changed], slots.values[changed]
+        hits = slots.take(self.rows["cache"])
+        asked = cache.ints("seq")[self.rows["cache"]][hits.owners]
+        found = latest_with((named,), cache.ints("seq")[events], (hits.values,), asked)
+        loaded = np.append(np.where(action.equal("insert")[events], LOADED, EVICTED), NULL)[found]
+        unseen = loaded == NULL
+        gone = (loaded == EVICTED) | (unseen & self.whole & self.info.records("cache"))
+        count = len(hits)
+        return any_per_list(mask(gone), hits.owners, count), any_per_list(
+            mask(unseen & ~gone), hits.owners, count
+        )

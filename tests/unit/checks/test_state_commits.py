@@ -1,0 +1,140 @@
+"""ST-MAMBA: which recurrent state a request keeps, and what looks like a break of the law and is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Build = Callable[..., Any]
+Line = dict[str, Any]
+POOLS = [
+    {"name": "full", "kind": "full", "slots": 960, "page_size": 1, "reserved_slots": 1},
+    {"name": "mamba", "kind": "mamba", "slots": 8, "page_size": 1, "reserved_slots": 1},
+]
+HEAD = {"pools": POOLS, "tables": ["accept", "state_commit", "cache"], "from_start": True}
+
+
+def commit(step_index: int | None, **more: Any) -> Line:
+    line = {
+        "event": "state_commit",
+        "step": 1,
+        "pool": "mamba",
+        "request": "a",
+        "row": 1,
+        "step_index": step_index,
+    }
+    return {name: value for name, value in (line | more).items() if value is not None}
+
+
+def cache(action: str, *slots: int) -> Line:
+    return {"event": "cache", "action": action, "pool": "mamba", "request": "a", "slots": list(slots)}
+
+
+def other(verify: Build, **columns: Any) -> Line:
+    """The next verify of the request, of which the root alone is accepted."""
+    line = verify(step=2, seq_len=13, new_seq_len=14, accept_len=1, num_correct_drafts=0)
+    return line | {"accept_index": [0, -1, -1], "draft_tokens": [31, 1, 2, 3]} | columns
+
+
+def found(result: Any) -> list[str]:
+    return [finding.message for finding in result.findings]
+
+
+@pytest.mark.parametrize(
+    ("index", "wrong"),
+    [(3, []), (2, ["the state after verify row 2 is kept, the last accepted row is 3"]), (4, ["the state after verify row 4 is kept, the last accepted row is 3"])],
+)  # fmt: skip
+def test_the_last_accepted_row_is_kept(judge: Build, verify: Build, index: int, wrong: list[str]) -> None:
+    """The path is rows 0, 1, 3: not row n - 1, and not the batch's row."""
+    assert found(judge("ST-MAMBA", verify(), commit(index), **HEAD)) == wrong
+    later = verify(block_start=8, accept_index=[8, 9, 11])
+    assert found(judge("ST-MAMBA", later, commit(index), **HEAD)) == wrong
+
+
+def test_a_commit_may_be_deferred_to_the_next_verify(judge: Build, verify: Build) -> None:
+    for step in (1, 2, None):
+        assert not found(judge("ST-MAMBA", verify(), commit(3, step=step), other(verify), **HEAD))
+    wrong = judge("ST-MAMBA", verify(), commit(0, step=2), other(verify), **HEAD)
+    assert "the last accepted row is 3" in found(wrong)[0]
+
+
+def test_every_verify_that_a_request_goes_on_from_needs_a_commit(judge: Build, verify: Build) -> None:
+    third = other(verify, step=3, seq_len=14)
+    lines = [verify(), commit(3), other(verify)]
+    assert not found(judge("ST-MAMBA", *lines, **HEAD))  # nobody goes on from the last one
+    (message,) = found(judge("ST-MAMBA", *lines, third, **HEAD))
+    assert message.startswith(
+        "no state is kept after a verify whose last accepted row is 0: the next verify (event 3)"
+    )
+    assert not found(judge("ST-MAMBA", *lines, commit(0, step=2), third, **HEAD))
+    assert not found(judge("ST-MAMBA", *lines, third | {"epoch": 2}, **HEAD))  # a retract: another life
+
+
+def test_a_full_accept_may_keep_the_advanced_state(judge: Build, verify: Build) -> None:
+    full = other(verify, accept_len=4, accept_index=[0, 1, 2, 3], new_seq_len=17, num_correct_drafts=3)
+    third = other(verify, step=3, seq_len=17)
+    assert not found(judge("ST-MAMBA", verify(), commit(3), full, third, **HEAD))
+
+
+def test_a_missing_commit_is_evidence_only_where_commits_are_recorded(judge: Build, verify: Build) -> None:
+    lines = [verify(), other(verify), other(verify, step=3, seq_len=14)]
+    assert not found(judge("ST-MAMBA", *lines, **HEAD))  # an engine that commits in another way
+    partly = HEAD | {"tables": ["accept"]}
+    assert not found(judge("ST-MAMBA", *lines, commit(0, step=3), **partly))
+
+
+def test_a_state_may_be_kept_twice(judge: Build, verify: Build) -> None:
+    assert not found(judge("ST-MAMBA", verify(), commit(3), commit(3), **HEAD))
+
+
+def test_a_commit_of_an_older_verify(judge: Build, verify: Build) -> None:
+    lines = [verify(), commit(3), other(verify), commit(0, step=2), commit(3, step=1)]
+    (message,) = found(judge("ST-MAMBA", *lines, **HEAD))
+    assert message == "the state of an older verify (event 0) is kept after that of event 2"
+
+
+def test_a_commit_to_the_row_of_another_request(judge: Build, verify: Build) -> None:
+    second = verify(request="b", row=2, batch_index=1, block_start=4, accept_index=[4, 5, 7])
+    lines = [verify(), second, commit(3), commit(3, request="b", row=1)]
+    assert found(judge("ST-MAMBA", *lines, **HEAD)) == [
+        "the state is kept for request row 1, the request has row 2 in its accept"
+    ]
+
+
+def test_rows_that_pad_the_batch_are_no_instances(judge: Build, verify: Build) -> None:
+    result = judge("ST-MAMBA", verify(), commit(0, request=None, row=0), **HEAD)
+    assert not result.checked["ST-MAMBA"] and not found(result)
+
+
+def test_prefix_hits_load_what_the_tree_tracks(judge: Build) -> None:
+    insert, evict, match = cache("insert", 3), cache("evict", 3), cache("match", 3)
+    assert not found(judge("ST-MAMBA", insert, match, commit(None), **HEAD))
+    assert not found(judge("ST-MAMBA", cache("match"), commit(None), **HEAD))  # none is claimed
+    for lines in ([insert, evict, match], [match]):
+        (message,) = found(judge("ST-MAMBA", *lines, commit(None), **HEAD))
+        assert message.startswith("a prefix hit loads recurrent state 3, which the tree does not track")
+    late = judge("ST-MAMBA", match, commit(None), **(HEAD | {"from_start": False}))
+    assert not found(late) and "what the tree tracks was not seen" in {each.why for each in late.unknown}
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (commit(None), "no step_index"),
+        (commit(3, row=7, request="b"), "no accept whose path is known"),
+        (commit(3, row=None), "events of state_commit have no row"),
+    ],
+)
+def test_what_can_t_be_judged(judge: Build, verify: Build, line: Line, why: str) -> None:
+    result = judge("ST-MAMBA", verify(), line, **HEAD)
+    assert not found(result) and [each.why for each in result.unknown] == [why]
+
+
+@pytest.mark.parametrize("table", ["accept", "state_commit"])
+def test_what_was_dropped_may_have_been_the_commit(judge: Build, verify: Build, table: str) -> None:
+    drop = {"event": "drop", "table": table, "rows": 1, "why": "queue full"}
+    third = other(verify, step=3, seq_len=14)
+    result = judge("ST-MAMBA", verify(), commit(3), other(verify), drop, third, **HEAD)
+    assert not found(result) and result.unknown
