@@ -6,6 +6,7 @@ from speckv_debug.checks.ownership_evidence import (
     explain_again,
     explain_alias,
     explain_leak,
+    explain_orphan,
     explain_unsafe,
     explain_use,
 )
@@ -98,12 +99,33 @@ def one_live_holder(holds: EventFacts) -> Judgement:
 
 
 @rule(
+    "OWN-ORPHAN",
+    severity=ERROR,
+    needs=("table_write", "alloc", "free"),
+    scope="overwrites",
+    look_at="alloc_for_extend, cache_unfinished_req (req_to_token writes)",
+    follows=("OWN-ALIAS", "OWN-ORPHAN", "LEN-ALLOC", "LEN-ORDER", "LOC-WIDTH"),
+)
+def overwritten_slots_have_a_holder(overwrites: EventFacts) -> Judgement:
+    """A slot that a running request's row names no more is free already, or has another holder.
+
+    Judged by pages, at the settled point that follows the write.
+
+    Exceptions: the same slot written again; a prefix that moves to the tree's copy, whose duplicate is freed in the same
+    group; slots that the row, another row, the tree, a session or a transfer still holds; entries behind the allocated length.
+    """
+    return Judgement(
+        failed=overwrites.failed, unknown=overwrites.unknown, explain=lambda i: explain_orphan(overwrites, i)
+    )
+
+
+@rule(
     "OWN-LEAK",
     severity=ERROR,
     needs=("alloc", "free"),
     scope="request_ends",
     look_at=RELEASE,
-    follows=("OWN-ALIAS", "LEN-COMMIT", "LEN-ALLOC"),
+    follows=("OWN-ALIAS", "OWN-ORPHAN", "LEN-COMMIT", "LEN-ALLOC"),
 )
 def nothing_left_behind(ends: RequestEnds) -> Judgement:
     """After a request has ended, every page that it ever held is free or held by someone else.

@@ -127,6 +127,24 @@ def explain_leak(ends: RequestEnds, i: int) -> Details:
     )
 
 
+def explain_orphan(overwrites: EventFacts, i: int) -> Details:
+    """Slots that a row no longer names and nobody else has."""
+    broken, place, ledger = overwrites.broken(i), overwrites.place(i), overwrites.ledger
+    first, last = broken.positions or (0, 0)
+    one = len(broken.pages) == 1
+    granted = last_event(ledger, "alloc", place.pool, broken.pages[0], place.seq)
+    since = "" if granted is None else f", granted at event {event_place(ledger, 'alloc', granted).seq}"
+    return Details(
+        message=f"row {place.row} of {_named(place.request)} is overwritten at positions [{first}, {last + 1}): "
+        f"{_pages(broken.pages)} that it named there{since}, {'has' if one else 'have'} no other holder and did not go back",
+        expected="what a row no longer names is free, or held by the tree, a session, a transfer or another row",
+        actual=f"{_pages(broken.pages)} {_be(broken.pages)} not free, and nobody names {'it' if one else 'them'}",
+        slots=broken.slots,
+        pages=broken.pages,
+        evidence=_histories(ledger, place, broken.pages),
+    )
+
+
 def _since(uses: EventFacts, place: Place, page: int) -> str:
     """What became of a page since it was freed."""
     free = last_event(uses.ledger, "free", place.pool, page, place.seq)

@@ -15,7 +15,7 @@ KERNEL = "kernels.move.move_slots"
 LAWS = ("LOC-ROW", "LOC-UNIQ", "LOC-RANGE", "LOC-PAD", "LOC-WIDTH", "LOC-GROUP", "MOV-PAIR", "MOV-MISSING")
 LENGTHS = ("LEN-SEQ", "LEN-ALLOC", "LEN-COMMIT", "LEN-ORDER")
 REPLAYED = ("RPL-ACCEPT", "RPL-LOC", "RPL-MOVE", "RPL-COMPACT")
-HOLDERS = ("OWN-ALIAS", "OWN-UAF", "OWN-DFREE", "OWN-PAGESAFE")
+HOLDERS = ("OWN-ALIAS", "OWN-UAF", "OWN-DFREE", "OWN-PAGESAFE", "OWN-ORPHAN")
 SHOWN = 16
 """Positions that the evidence lists; the message counts all."""
 

@@ -21,6 +21,7 @@ from speckv_debug.replay.ledger_facts import JUDGED, LATE, UNSEEN, End, Facts
 from speckv_debug.replay.ledger_groups import FreeGroups
 from speckv_debug.replay.ledger_heads import Heads
 from speckv_debug.replay.ledger_loss import HARMLESS, forget, unproven, untold
+from speckv_debug.replay.ledger_orphans import Orphans
 from speckv_debug.replay.ledger_tenure import ALIVE, Tenure, TenureStore
 from speckv_debug.replay.ledger_totals import Totals
 from speckv_debug.replay.ledger_trims import Trims
@@ -84,6 +85,7 @@ class Ledger:
         self.dangling: set[Tenure] = set()
         self.unsettled: list[End] = []
         self.dropped: list[tuple[int, int, int]] = []
+        self.orphans = Orphans()
         self.totals = Totals(len(self.events.rows["pool_stat"]))
         self.trims = Trims(self.events.rows["release"], self.events.rows["lengths"])
         self.given = self.pages_given
@@ -171,6 +173,7 @@ class Ledger:
         self.groups.lose(self.facts, self.why)
         self.heads.lose(self, self.why)
         self.totals.lose()
+        self.orphans.lose(self, self.why)
         self.restored.clear()
         self.dangling.clear()
         for end in self.unsettled:
@@ -198,7 +201,7 @@ class Ledger:
     @property
     def quiet(self) -> bool:
         """A quiet point would settle nothing."""
-        return not (self.heads.waiting or self.unsettled or self.totals.doubtful)
+        return not (self.heads.waiting or self.unsettled or self.orphans.waiting or self.totals.doubtful)
 
     def need_slots(self, table: str, index: int) -> None:
         """An event of the main pool that doesn't say which slots: any page may have changed hands."""

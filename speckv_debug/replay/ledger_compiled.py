@@ -129,6 +129,12 @@ def table_write(event: Array, slots: Array, book: Book, lives: Lives, codes: Cod
     end = start + event[END] - event[FIRST]
     if end > numbers[tenure, life.ROOM]:
         return False
+    base, extent = numbers[tenure, life.BASE], numbers[tenure, life.EXTENT]
+    if not numbers[tenure, life.COMPLETE] and start < numbers[tenure, life.ALLOCATED]:
+        return False
+    for at in range(base + start, base + min(end, extent)):
+        if slots_of[at] >= 0 and slots_of[at] != slots[event[FIRST] + at - base - start]:
+            return False
     code = PASS
     for at in range(event[FIRST], event[END]):
         page = page_of(slots[at], size, reserved, bound)
@@ -142,7 +148,6 @@ def table_write(event: Array, slots: Array, book: Book, lives: Lives, codes: Cod
                 return False
         elif state_of[page] == HELD and owner_of[page] != tenure:
             return False
-    base, extent = numbers[tenure, life.BASE], numbers[tenure, life.EXTENT]
     for at in range(event[FIRST], event[END]):
         place, page = start + at - event[FIRST], page_of(slots[at], size, reserved, bound)
         if place < extent and pages_of[base + place] >= 0:

@@ -16,8 +16,12 @@ JUDGED = {
     "alias": ("alloc", "table_write"),
     "dangling": ("forward", "accept", "cache"),
     "totals": ("pool_stat",),
+    "orphan": ("table_write",),
 }
-"""What is judged at which events: freed twice, freed while in use, held twice, used while free, the sum of the pool."""
+"""What is judged at which events: freed twice, freed while in use, held twice, used while free, the sum of the pool,
+overwritten in a row."""
+RARE = ("orphan",)
+"""Of which most events are no instance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +32,14 @@ class Broken:
         way: Which form of the law is broken, such as `again`, `tree` or `row`.
         other: Tenure that holds the pages too, or None.
         positions: First and last position concerned, in the row of `other` or of the event.
+        slots: What was named there, if the event does not say it.
     """
 
     way: str
     pages: tuple[int, ...]
     other: int | None = None
     positions: tuple[int, int] | None = None
+    slots: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,7 +77,7 @@ class Facts:
 
     def prepare(self, law: str, table: str, count: int) -> None:
         """Start a column with nothing judged."""
-        self.codes[law, table] = bytearray([UNSEEN]) * count
+        self.codes[law, table] = bytearray([SKIP if law in RARE else UNSEEN]) * count
 
     def reason(self, text: str) -> int:
         """The code of a reason for not knowing."""

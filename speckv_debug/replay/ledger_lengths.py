@@ -69,6 +69,7 @@ def pool_stat(ledger: Ledger, index: int) -> None:
     ledger.heads.settle(ledger)
     settle(ledger, ledger.unsettled)
     ledger.unsettled.clear()
+    ledger.orphans.settle(ledger)
     _all_free(ledger, index)
     ledger.totals.count(ledger, index)
 
@@ -87,6 +88,7 @@ def _all_free(ledger: Ledger, index: int) -> None:
 def finish(ledger: Ledger) -> None:
     """The recording ends: a launch of a later step shows that an earlier end has settled."""
     ledger.heads.finish(ledger)
+    ledger.orphans.finish(ledger)
     use = ledger.latest_use
     for end in ledger.unsettled:
         later = use is not None and end.step is not None and use[0] > end.seq and use[1] > end.step

@@ -62,6 +62,7 @@ def table_write(ledger: Ledger, index: int) -> None:
     pages = rows.pages(index)
     if tenure.alive:
         _judge_write(ledger, index, tenure, pages, start)
+        ledger.orphans.note(ledger, index, tenure, start, rows.slots(index))
     else:
         ledger.facts.mark("alias", "table_write", index, SKIP)
     tenure.write(ledger.main, start, rows.slots(index), rows.slot_pages(index))

@@ -26,6 +26,7 @@ NEEDS = {
     "dangling": (*PAGES, "table_write"),
     "leak": ROWS,
     "totals": ROWS,
+    "orphan": ROWS,
 }
 """Tables without whose every event a law of the ledger can't be judged."""
 ENDS = ("release", "row_free")
@@ -128,6 +129,11 @@ class Ownership:
     def uses(self) -> EventFacts:
         """One instance a forward, an accept, and a use by tree or session: is the page free?"""
         return EventFacts(self.ledger, "dangling")
+
+    @cached_property
+    def overwrites(self) -> EventFacts:
+        """One instance a write over entries of a running request's row that named other slots."""
+        return EventFacts(self.ledger, "orphan")
 
     @cached_property
     def ends(self) -> RequestEnds:

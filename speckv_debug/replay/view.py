@@ -340,6 +340,11 @@ class ProcessView(StateScopes):
         return self.ownership.uses
 
     @property
+    def overwrites(self) -> EventFacts:
+        """One instance a write over entries of a running request's row."""
+        return self.ownership.overwrites
+
+    @property
     def request_ends(self) -> RequestEnds:
         """One instance an end of a request's hold."""
         return self.ownership.ends

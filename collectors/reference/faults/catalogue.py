@@ -204,6 +204,13 @@ FAULTS: tuple[Fault, ...] = (
         "OWN-ALIAS",
         "a request's row gets a slot of another request instead of its own",
     ),
+    _wrong(
+        "session-row-overwritten",
+        "OWN-ORPHAN",
+        "a session's next turn writes new slots over the last page that its row kept, whose slots nobody frees",
+        page_size=8,
+        slots=320,
+    ),
     _silent(
         "tail-leaked",
         "OWN-LEAK",

@@ -10,6 +10,7 @@ from speckv_debug.collectors.reference.engine import Engine
 from speckv_debug.collectors.reference.faults.shot import Shot, wrap
 from speckv_debug.collectors.reference.prefix_tree import Node
 from speckv_debug.collectors.reference.request import Request
+from speckv_debug.kernels.reserve import page_floor
 
 
 def _spoil_tail(engine: Engine, shot: Shot, *, times: int) -> None:
@@ -105,6 +106,23 @@ def freed_duplicates_still_read(engine: Engine, shot: Shot) -> None:
     wrap(engine.drafter, "draft", around_draft)
 
 
+def session_row_overwritten(engine: Engine, shot: Shot) -> None:
+    """A session's next turn extends from the start of the last page that the session kept, not from its end."""
+    shot.occasion = 1
+
+    def around(restore: Callable[[Request], bool]) -> Callable[[Request], bool]:
+        def faulty(request: Request) -> bool:
+            restored = restore(request)
+            boundary = page_floor(request.allocated - 1, engine.config.page_size)
+            if restored and boundary >= request.protected and shot.due(engine.observer.step, request.id):
+                request.allocated = boundary
+            return restored
+
+        return faulty
+
+    wrap(engine.sessions, "restore", around)
+
+
 def slot_of_another_request(engine: Engine, shot: Shot) -> None:
     """One entry of a row's growth names a slot of a request that runs beside it."""
 
@@ -145,6 +163,7 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "locked-node-evicted": locked_node_evicted,
     "evicted-node-not-freed": evicted_node_not_freed,
     "freed-duplicates-still-read": freed_duplicates_still_read,
+    "session-row-overwritten": session_row_overwritten,
     "slot-of-another-request": slot_of_another_request,
     "tail-freed-inside-a-page": tail_freed_inside_a_page,
 }
