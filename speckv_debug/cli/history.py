@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from speckv_debug.cli.choosing import add_answer_options, processes_of
 from speckv_debug.cli.opening import open_recording
 from speckv_debug.cli.output import typed
+from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
 
@@ -51,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
             "--pool belongs to --slot and --page", "Leave it out: rows and requests have one main pool."
         )
     recording = open_recording(args.recording)
-    process, answer = _first(processes_of(recording, args.process), _question(args))
+    with ProgressBar("searching") as bar:
+        process, answer = _first(processes_of(recording, args.process), _question(args, bar))
     if args.format == "json":
         from speckv_debug.viewers.terminal import history_json
 
@@ -66,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     return ExitCode.CLEAN if _told(answer) else ExitCode.NOTHING_TO_JUDGE
 
 
-def _question(args: argparse.Namespace) -> Callable[[ProcessRecording], Answer]:
+def _question(args: argparse.Namespace, bar: ProgressBar) -> Callable[[ProcessRecording], Answer]:
     from speckv_debug.replay.request_life import request_life, row_history
     from speckv_debug.replay.slot_history import slot_history
 
@@ -74,7 +76,9 @@ def _question(args: argparse.Namespace) -> Callable[[ProcessRecording], Answer]:
         return lambda process: request_life(process, args.request)
     if args.row is not None:
         return lambda process: row_history(process, args.row)
-    return lambda process: slot_history(process, slot=args.slot, page=args.page, pool=args.pool)
+    return lambda process: slot_history(
+        process, slot=args.slot, page=args.page, pool=args.pool, on_progress=bar
+    )
 
 
 def _first(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from speckv_debug.cli.choosing import add_answer_options, processes_of
 from speckv_debug.cli.opening import open_recording
 from speckv_debug.cli.output import typed
+from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.text import printable
@@ -38,10 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Replay up to the step and print."""
     from speckv_debug.replay.snapshots import snapshot
+    from speckv_debug.replay.timeline import ledger_at
 
     recording = open_recording(args.recording)
     process, seq = _place(processes_of(recording, args.process), args.at)
-    found = snapshot(process, seq, step=args.at)
+    with ProgressBar("replaying") as bar:
+        found = snapshot(process, seq, step=args.at, ledger=ledger_at(process, seq, bar))
     if args.format == "json":
         from speckv_debug.viewers.terminal import state_json
 

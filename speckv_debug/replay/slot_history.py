@@ -6,6 +6,7 @@ never a wrong owner.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from speckv_debug.errors import UsageError
@@ -46,6 +47,7 @@ def slot_history(
     page: int | None = None,
     pool: str | None = None,
     until_seq: int | None = None,
+    on_progress: Callable[[float], None] = lambda share: None,
 ) -> SlotHistory:
     """The events that granted, named, wrote, moved, kept or freed a slot, or any slot of a page.
 
@@ -57,6 +59,7 @@ def slot_history(
         page: Or a page, `slot // page_size`.
         pool: Name of the pool, the main one if None.
         until_seq: Leave out later events.
+        on_progress: Told from time to time which share of the recording has been read.
 
     Raises:
         UsageError: Neither or both of slot and page, no such pool, or an id that the pool can't have.
@@ -67,7 +70,7 @@ def slot_history(
     page = _page(space, slot, page)
     first = page * space.page_size
     wanted = Wanted(space=number, first=first, end=first + space.page_size, slot=slot)
-    found = naming(process, spaces, wanted, until_seq)
+    found = naming(process, spaces, wanted, until_seq, on_progress)
     events = entries(process, found, lists_of(spaces, number), wanted)
     if slot is not None:
         events = [event for event in events if slot in event.slots or event.whole_page]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,21 +71,28 @@ def lists_of(namespaces: Namespaces, space: int) -> dict[str, tuple[str, ...]]:
 
 
 def naming(
-    process: ProcessRecording, namespaces: Namespaces, wanted: Wanted, until_seq: int | None
+    process: ProcessRecording,
+    namespaces: Namespaces,
+    wanted: Wanted,
+    until_seq: int | None,
+    on_progress: Callable[[float], None] = lambda share: None,
 ) -> dict[str, Columns]:
     """Table → its events that name such an id, up to `until_seq`, in the order of `seq`.
 
     A part whose statistics exclude these ids is not read. Columns that were not read are null.
     """
-    found = {}
-    for table, lists in lists_of(namespaces, wanted.space).items():
-        pieces = [p for p in process.pieces(table) if until_seq is None or p.first <= until_seq]
-        hits = [
-            hit for piece in pieces if (hit := _hits(piece, table, lists, *wanted.bounds(table))) is not None
-        ]
-        if hits:
-            found[table] = Columns(_chosen(pa.concat_tables(hits), namespaces, wanted.space, until_seq))
-    return found
+    lists, found = lists_of(namespaces, wanted.space), dict[str, list[pa.Table]]()
+    pieces = [(name, piece) for name in lists for piece in process.pieces(name)]
+    for number, (table, piece) in enumerate(pieces):
+        on_progress(number / len(pieces))
+        if until_seq is not None and piece.first > until_seq:
+            continue
+        if (hit := _hits(piece, table, lists[table], *wanted.bounds(table))) is not None:
+            found.setdefault(table, []).append(hit)
+    return {
+        table: Columns(_chosen(pa.concat_tables(hits), namespaces, wanted.space, until_seq))
+        for table, hits in found.items()
+    }
 
 
 def _hits(piece: Piece, table: str, lists: tuple[str, ...], first: int, end: int) -> pa.Table | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import pickle
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,6 +31,8 @@ CHECKPOINTS = 32
 """How many states of a recording are kept, as bytes in memory; never on disk."""
 APART = 4096
 """Events between two of them at least: so many are folded in an instant."""
+TOLD = 1 << 18
+"""Events after which progress is told again."""
 FIXED = ("process", "info", "events", "namespaces", "facts", "trims", "page_size", "given")
 """What is the same at every `seq`."""
 
@@ -65,7 +68,7 @@ class Timeline:
         self._events = self._losses = 0
         self._kept = [self._checkpoint()]
 
-    def at(self, seq: int) -> Ledger:
+    def at(self, seq: int, on_progress: Callable[[float], None] = lambda share: None) -> Ledger:
         """The ledger after all recorded events up to `seq`, and what was lost before it lost."""
         wanted = int(np.searchsorted(self._order.seq, seq, side="right"))
         lost = bisect_right(self._breaks, seq, key=lambda each: each[0])
@@ -73,7 +76,9 @@ class Timeline:
         if self._events > wanted or self._losses > lost or best.events > self._events:
             self._restore(best)
         while self._events < wanted:
-            self._advance(min(wanted, (self._events // self._every + 1) * self._every))
+            on_progress(self._events / wanted)
+            checkpoint = (self._events // self._every + 1) * self._every
+            self._advance(min(wanted, checkpoint, self._events + TOLD))
             if self._events % self._every == 0 and self._events > self._kept[-1].events:
                 self._kept.append(self._checkpoint())
         while self._losses < lost:
@@ -136,9 +141,11 @@ class _Unpickler(pickle.Unpickler):
         return getattr(self._ledger, name)
 
 
-def ledger_at(process: ProcessRecording, seq: int) -> Ledger:
+def ledger_at(
+    process: ProcessRecording, seq: int, on_progress: Callable[[float], None] = lambda share: None
+) -> Ledger:
     """The ledger after all events up to `seq`, for one question alone; nothing behind it is read."""
-    return Timeline(process, seq, checkpoints=1).at(seq)
+    return Timeline(process, seq, checkpoints=1).at(seq, on_progress)
 
 
 def last_event_of(process: ProcessRecording, step: int) -> int | None:

@@ -160,14 +160,38 @@ def test_outputs_that_exist_are_kept(tmp_path: Path, capsys: pytest.CaptureFixtu
 READERS = ["info", "export", "check", "report"]
 
 
-@pytest.mark.parametrize("command", READERS)
+QUESTIONS = {"history": ("--slot", "5"), "state": ("--at", "1")}
+"""Commands that ask something of a recording."""
+
+
+@pytest.mark.parametrize("command", [*READERS, *QUESTIONS])
 def test_what_is_no_recording_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "x.jsonl").write_text(PROCESS)
+    asked = QUESTIONS.get(command, ())
     for name, says in (("none", "no such recording"), ("empty", "no recording"), ("x.jsonl", "is a file")):
-        assert says in refused(capsys, tmp_path, command, str(tmp_path / name))
+        assert says in refused(capsys, tmp_path, command, str(tmp_path / name), *asked)
+
+
+def test_a_damaged_part_is_a_hole_in_every_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alloc = {"event": "alloc", "step": 1, "request": "a", "row": 1, "epoch": 1, "slots": [5]}
+    lines = [PROCESS, json.dumps(alloc), json.dumps(alloc | {"event": "free"})]
+    (tmp_path / "x.jsonl").write_text("\n".join(lines) + "\n")
+    import_jsonl(tmp_path / "x.jsonl", tmp_path / "x.speckv")
+    part = tmp_path / "x.speckv/tp0-pp0-dp0/alloc/00000.parquet"
+    part.write_bytes(part.read_bytes()[:-400] + b"x" * 400)
+    before, recording = tree(tmp_path), str(tmp_path / "x.speckv")
+    for asked in (("history", recording, "--slot", "5"), ("history", recording, "--request", "a")):
+        assert main(list(asked)) == 0
+        out, err = capsys.readouterr()
+        assert (
+            "alloc rows of the whole recording are missing" in out and "alloc/00000.parquet: damaged" in err
+        )
+    assert main(["state", recording, "--at", "1"]) in (0, 3)
+    assert "alloc rows of the whole recording are missing" in capsys.readouterr().out
+    assert tree(tmp_path) == before
 
 
 @pytest.mark.parametrize("command", READERS)
