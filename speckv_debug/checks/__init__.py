@@ -23,6 +23,7 @@ from speckv_debug.checks import (
     state_window,
     tokens,
     trace,
+    writers,
 )
 from speckv_debug.checks.rule import RULES, sort_rules
 
@@ -52,4 +53,5 @@ __all__ = [
     "state_window",
     "tokens",
     "trace",
+    "writers",
 ]

@@ -25,6 +25,9 @@ mover call that is missing is missing for all."""
 OF_THE_POOL = ("OWN-CONSERVE",)
 """Rules about a sum over all requests: any earlier breach of the laws that they follow upsets it."""
 
+EARLY = ("LOC-OWNED",)
+"""Laws that see what is wrong at a forward, where the one that names the cause is judged at its accept."""
+
 
 @dataclass(slots=True)
 class Fold:
@@ -86,8 +89,9 @@ def with_causes(
     """Tie each finding to the nearest one before it, in the order given, of a rule that it follows.
 
     Findings of one rule about one event (a call for the whole batch) have one cause: the first of them. A finding of
-    replay that nothing before it explains is tied to a law's later finding of the same step, else to a later one of replay:
-    the event that breaks the law may come behind the one that was replayed. A note has no cause and is none.
+    replay, or of an `EARLY` law, that nothing before it explains is tied to a law's later finding of the same step, else to
+    a later one of replay: the event that breaks the law may come behind the one that was replayed. A note has no cause and
+    is none.
 
     Args:
         findings: Of one process, in order.
@@ -107,7 +111,8 @@ def with_causes(
     for findings_of_one in of_step.values():
         findings_of_one.sort(key=_replays)
     for finding in tied:
-        if _replays(finding) and finding.cause is None and None not in (finding.step, finding.request):
+        early = _replays(finding) or finding.rule in EARLY
+        if early and finding.cause is None and None not in (finding.step, finding.request):
             yield _with_later(finding, of_step.get(finding.step, ()), related)
         else:
             yield finding

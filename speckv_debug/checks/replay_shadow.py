@@ -13,9 +13,9 @@ from speckv_debug.replay.shadow_replay import ShadowReplay
 
 KERNEL = "kernels.move.move_slots"
 LAWS = ("LOC-ROW", "LOC-UNIQ", "LOC-RANGE", "LOC-PAD", "LOC-WIDTH", "LOC-GROUP", "MOV-PAIR", "MOV-MISSING")
-LENGTHS = ("LEN-SEQ", "LEN-ALLOC", "LEN-COMMIT", "LEN-ORDER")
+LENGTHS = ("LEN-SEQ", "LEN-ALLOC", "LEN-COMMIT", "LEN-ORDER", "LEN-REACH")
 REPLAYED = ("RPL-ACCEPT", "RPL-LOC", "RPL-MOVE", "RPL-COMPACT")
-HOLDERS = ("OWN-ALIAS", "OWN-UAF", "OWN-DFREE", "OWN-PAGESAFE", "OWN-ORPHAN")
+HOLDERS = ("OWN-ALIAS", "OWN-UAF", "OWN-DFREE", "OWN-PAGESAFE", "OWN-ORPHAN", "LOC-OWNED")
 SHOWN = 16
 """Positions that the evidence lists; the message counts all."""
 

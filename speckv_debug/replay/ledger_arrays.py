@@ -59,6 +59,8 @@ class Codes(NamedTuple):
     unsafe_free: Array
     dangling_forward: Array
     dangling_accept: Array
+    owned_forward: Array
+    owned_accept: Array
     totals_stat: Array
     counted: Array
 

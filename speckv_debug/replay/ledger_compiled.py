@@ -46,6 +46,8 @@ from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, SAVED, TREE, UNK
 from speckv_debug.replay.ledger_facts import FAIL, PASS, SKIP
 from speckv_debug.replay.ragged import NULL
 
+FOREIGN = 1 << 8
+
 
 @inlined
 def page_of(slot: int, size: int, reserved: int, bound: int) -> int:
@@ -250,9 +252,13 @@ def lengths(event: Array, book: Book, lives: Lives) -> bool:
 
 
 @inlined
-def seen_in(slots: Array, first: int, end: int, book: Book) -> int:
-    """Which states the pages of these slots are in: the sum of `1 << state` of those that occur."""
-    state_of, size, reserved, bound = book.state, book.size, book.reserved, book.bound
+def seen_in(slots: Array, first: int, end: int, tenure: int, book: Book) -> int:
+    """Which states the pages of these slots are in: the sum of `1 << state` of those that occur.
+
+    `FOREIGN` is one more bit: a page that is held, but not by this tenure alone.
+    """
+    state_of, owner_of, tree_of = book.state, book.owner, book.tree
+    size, reserved, bound = book.size, book.reserved, book.bound
     found, start = 0, bound
     for at in range(first, end):
         if start <= slots[at] < start + size:
@@ -260,24 +266,38 @@ def seen_in(slots: Array, first: int, end: int, book: Book) -> int:
         page = page_of(slots[at], size, reserved, bound)
         if page >= 0:
             found |= 1 << state_of[page]
+            if state_of[page] == HELD and (owner_of[page] != tenure or tree_of[page] > 0):
+                found |= FOREIGN
             start = page * size
     return found
 
 
 @inlined
 def use(
-    event: Array, first: Array, second: Array, book: Book, lives: Lives, codes: Array, now: Array
+    event: Array,
+    first: Array,
+    second: Array,
+    book: Book,
+    lives: Lives,
+    codes: Array,
+    owned: Array,
+    now: Array,
 ) -> bool:
-    """A forward, or a verify with its two lists of slots, that touches no page of the free list."""
+    """A forward, or a verify with its two lists of slots, that touches no page of the free list, none of another."""
     tenure, numbers = tenure_of(event, lives), lives.numbers
     if tenure < 0 or (numbers[tenure, life.STALE] and numbers[tenure, life.ALIVE]):
         return False
-    states = seen_in(first, event[FIRST], event[END], book) | seen_in(second, event[A], event[B], book)
-    if states & (1 << FREE):
+    written = seen_in(first, event[FIRST], event[END], tenure, book)
+    states = written | seen_in(second, event[A], event[B], tenure, book)
+    if states & (1 << FREE) or written & FOREIGN:
         return False
     whole = numbers[tenure, life.COMPLETE] or not numbers[tenure, life.ALIVE]
     known = not states & (1 << UNKNOWN)
     mark(codes, event[INDEX], PASS if known and whole else now[WHY])
+    if event[FIRST] == event[END] or (event[ROW] == 0 and not event[FLAGS] & WITH_REQUEST):
+        mark(owned, event[INDEX], SKIP)
+    else:
+        mark(owned, event[INDEX], now[WHY] if written & (1 << UNKNOWN) else PASS)
     if event[STEP] != NULL:
         now[USE_SEQ], now[USE_STEP] = event[SEQ], event[STEP]
     return True
@@ -309,6 +329,7 @@ def handled(event: Array, slots: Slots, book: Book, lives: Lives, codes: Codes, 
             mark(codes.alias_write, event[INDEX], SKIP)
         elif table == FORWARD:
             mark(codes.dangling_forward, event[INDEX], SKIP)
+            mark(codes.owned_forward, event[INDEX], SKIP)
         elif table == STAT:
             mark(codes.totals_stat, event[INDEX], SKIP)
         return True
@@ -317,9 +338,11 @@ def handled(event: Array, slots: Slots, book: Book, lives: Lives, codes: Codes, 
     if table == LENGTHS:
         return lengths(event, book, lives)
     if table == FORWARD:
-        return use(event, slots.forward, slots.forward, book, lives, codes.dangling_forward, now)
+        own = codes.owned_forward
+        return use(event, slots.forward, slots.forward, book, lives, codes.dangling_forward, own, now)
     if table == ACCEPT:
-        return use(event, slots.written, slots.table, book, lives, codes.dangling_accept, now)
+        own = codes.owned_accept
+        return use(event, slots.written, slots.table, book, lives, codes.dangling_accept, own, now)
     if table == ALLOC:
         return alloc(event, slots.alloc, book, lives, codes, now)
     if table == WRITE:

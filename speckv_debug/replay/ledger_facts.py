@@ -15,11 +15,12 @@ JUDGED = {
     "unsafe": ("free", "release"),
     "alias": ("alloc", "table_write"),
     "dangling": ("forward", "accept", "cache"),
+    "owned": ("forward", "accept"),
     "totals": ("pool_stat",),
     "orphan": ("table_write",),
 }
-"""What is judged at which events: freed twice, freed while in use, held twice, used while free, the sum of the pool,
-overwritten in a row."""
+"""What is judged at which events: freed twice, freed while in use, held twice, used while free, written by its holder, the
+sum of the pool, overwritten in a row."""
 RARE = ("orphan",)
 """Of which most events are no instance."""
 

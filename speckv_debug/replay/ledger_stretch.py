@@ -197,7 +197,8 @@ def _slots(ledger: Ledger) -> c.Slots:
 
 def _codes(ledger: Ledger) -> c.Codes:
     laws = (("alias", "alloc"), ("alias", "table_write"), ("double", "free"), ("unsafe", "free"))
-    others = (("dangling", "forward"), ("dangling", "accept"), ("totals", "pool_stat"))
+    uses = (("dangling", "forward"), ("dangling", "accept"), ("owned", "forward"), ("owned", "accept"))
+    others = (*uses, ("totals", "pool_stat"))
     columns: list[npt.NDArray[Any]] = [ledger.facts.column(*which) for which in (*laws, *others)]
     return c.Codes(*columns, *[ledger.totals.counted])
 

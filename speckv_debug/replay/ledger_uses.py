@@ -10,13 +10,11 @@ from speckv_debug.replay.ledger_book import FREE, HELD, UNKNOWN, lowest
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_rows import tenure_of
 from speckv_debug.replay.ledger_tenure import Tenure
+from speckv_debug.replay.ledger_writers import IN_FLIGHT, NO_ROW, in_flight, judge_writer
 from speckv_debug.replay.ragged import NULL, Int64s
 
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
-
-NO_ROW = "the event names no request row"
-IN_FLIGHT = "the verify was in flight when its request ended: only the stream's order tells which came first"
 
 
 def forward(ledger: Ledger, index: int) -> None:
@@ -24,21 +22,24 @@ def forward(ledger: Ledger, index: int) -> None:
     rows = ledger.events.slots["forward"]
     idle = rows.ints("padded")[index] == 1 or rows.texts("mode")[index] == "idle"
     if idle or rows.namespace[index] != ledger.namespaces.main:
+        ledger.facts.mark("owned", "forward", index, SKIP)
         return ledger.facts.mark("dangling", "forward", index, SKIP)
     start, read = rows.ints("start")[index], rows.ints("read_len")[index]
     reach = read if read != NULL else start + rows.count(index) if start != NULL else NULL
-    _judge(ledger, "forward", index, rows.pages(index), reach)
+    pages = rows.pages(index)
+    _judge(ledger, "forward", index, pages, pages, reach)
 
 
 def accept(ledger: Ledger, index: int) -> None:
     """One request in one verify: the rows that it wrote and the entries of its row there."""
     events = ledger.events
-    pages = np.concatenate((events.accept_written.pages(index), events.accept_table.pages(index)))
+    written = events.accept_written.pages(index)
+    pages = np.concatenate((written, events.accept_table.pages(index)))
     start, width = events.rows["accept"].ints("seq_len")[index], events.accept_table.count(index)
-    _judge(ledger, "accept", index, pages, start + width if start != NULL else NULL)
+    _judge(ledger, "accept", index, written, pages, start + width if start != NULL else NULL)
 
 
-def _judge(ledger: Ledger, table: str, index: int, pages: Int64s, reach: int) -> None:
+def _judge(ledger: Ledger, table: str, index: int, written: Int64s, pages: Int64s, reach: int) -> None:
     tenure, state = tenure_of(ledger, table, index), ledger.main.state[pages]
     _note_use(ledger, table, index)
     least = lowest(state)
@@ -47,6 +48,7 @@ def _judge(ledger: Ledger, table: str, index: int, pages: Int64s, reach: int) ->
         _judge_freed(ledger, table, index, freed, "written", tenure)
     if tenure is not None and tenure.stale and tenure.alive:
         _judge_row(ledger, table, index, tenure, reach)
+    judge_writer(ledger, table, index, tenure, written)
 
 
 def _known(ledger: Ledger, tenure: Tenure | None, least: int) -> int:
@@ -68,31 +70,13 @@ def _judge_row(ledger: Ledger, table: str, index: int, tenure: Tenure, reach: in
 def _judge_freed(
     ledger: Ledger, table: str, index: int, freed: Int64s, way: str, tenure: Tenure | None
 ) -> None:
-    excused = np.array([_in_flight(ledger, table, index, page, tenure) for page in freed.tolist()])
+    excused = np.array([in_flight(ledger, table, index, page, tenure) for page in freed.tolist()])
     if excused.all():
         ledger.facts.mark("dangling", table, index, ledger.facts.reason(IN_FLIGHT))
         return
     pages = np.unique(freed[~excused])
     broken = Broken(way=way, pages=tuple(pages.tolist()), other=None if tenure is None else tenure.id)
     ledger.facts.fail("dangling", table, index, broken)
-
-
-def _in_flight(ledger: Ledger, table: str, index: int, page: int, tenure: Tenure | None) -> bool:
-    """Whether the use may have been launched before the free, though it is recorded after it.
-
-    A finished or retracted request usually has one verify in flight; its end carries the step of the
-    latest launch. Two lanes are ordered by step only.
-    """
-    free = int(ledger.main.freed_by[page])
-    if free < 0:
-        return False
-    frees, uses = ledger.events.slots["free"], ledger.events.table(table)
-    lanes = {frees.texts("lane")[free], uses.texts("lane")[index]}
-    ended = tenure is not None and not tenure.alive
-    if not ended and (None in lanes or len(lanes) == 1):
-        return False
-    freed, used = frees.ints("step")[free], uses.ints("step")[index]
-    return NULL in (freed, used) or freed >= used
 
 
 def _note_use(ledger: Ledger, table: str, index: int) -> None:

@@ -24,12 +24,15 @@ NEEDS = {
     "unsafe": ROWS,
     "alias": ROWS,
     "dangling": (*PAGES, "table_write"),
+    "owned": ROWS,
     "leak": ROWS,
     "totals": ROWS,
     "orphan": ROWS,
 }
 """Tables without whose every event a law of the ledger can't be judged."""
 ENDS = ("release", "row_free")
+OF_USES = ("dangling", "owned")
+"""Laws that are judged at forwards and verifies."""
 
 
 class Judged:
@@ -45,7 +48,7 @@ class Judged:
     @property
     def columns_from(self) -> tuple[str, ...]:
         """Tables that the ledger folds for this law."""
-        return tuple(name for name in TABLES if name not in HARMLESS or self.law == "dangling")
+        return tuple(name for name in TABLES if name not in HARMLESS or self.law in OF_USES)
 
     @property
     def failed(self) -> Int64s:
@@ -134,6 +137,11 @@ class Ownership:
     def overwrites(self) -> EventFacts:
         """One instance a write over entries of a running request's row that named other slots."""
         return EventFacts(self.ledger, "orphan")
+
+    @cached_property
+    def writers(self) -> EventFacts:
+        """One instance a forward and an accept that names slots: are the pages its request's own?"""
+        return EventFacts(self.ledger, "owned")
 
     @cached_property
     def ends(self) -> RequestEnds:

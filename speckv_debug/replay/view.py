@@ -345,6 +345,11 @@ class ProcessView(StateScopes):
         return self.ownership.overwrites
 
     @property
+    def writers(self) -> EventFacts:
+        """One instance a forward and an accept that writes slots."""
+        return self.ownership.writers
+
+    @property
     def request_ends(self) -> RequestEnds:
         """One instance an end of a request's hold."""
         return self.ownership.ends

@@ -39,6 +39,7 @@ ALWAYS_JUDGED = [
     "LOC-ROW",
     "LOC-UNIQ",
     "LOC-RANGE",
+    "LOC-OWNED",
     "LOC-WIDTH",
     "MOV-MISSING",
     "LEN-SEQ",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from speckv_debug.collectors.reference.batch import Chunk
 from speckv_debug.collectors.reference.engine import Engine
 from speckv_debug.collectors.reference.faults.shot import Shot, wrap
 from speckv_debug.collectors.reference.request import Request
@@ -80,6 +82,23 @@ def duplicated_slots(engine: Engine, shot: Shot) -> None:
     _spoil_window(engine, spoil)
 
 
+def prefill_in_prefix(engine: Engine, shot: Shot) -> None:
+    """The first chunk behind a prefix of the tree begins one page before the prefix ends."""
+    page_size = engine.config.page_size
+    shot.occasion = 1
+
+    def around(extend: Callable[[Chunk], list[int]]) -> Callable[[Chunk], list[int]]:
+        def faulty(chunk: Chunk) -> list[int]:
+            hit = chunk.request.node is not None and 0 < chunk.start == chunk.request.protected
+            if hit and shot.due(engine.observer.step, chunk.request.id):
+                return extend(replace(chunk, start=chunk.start - page_size))
+            return extend(chunk)
+
+        return faulty
+
+    wrap(engine, "_extend", around)
+
+
 def slot_out_of_range(engine: Engine, shot: Shot) -> None:
     """The root's slot is off by the size of the pool."""
 
@@ -110,6 +129,7 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "addresses-frozen-at-capture": frozen_addresses,
     "padded-row-writes-live-slots": stale_padding,
     "verify-slots-duplicated": duplicated_slots,
+    "prefill-starts-in-the-prefix": prefill_in_prefix,
     "slot-out-of-range": slot_out_of_range,
     "row-too-narrow": row_too_narrow,
 }

@@ -70,6 +70,11 @@ FAULTS: tuple[Fault, ...] = (
         "LOC-UNIQ",
         "two rows of one verify window are written to the same slot",
     ),
+    _silent(
+        "prefill-starts-in-the-prefix",
+        "LOC-OWNED",
+        "a prompt is computed from one page too early on and overwrites a page that others share through the tree",
+    ),
     _wrong(
         "slot-out-of-range",
         "LOC-RANGE",

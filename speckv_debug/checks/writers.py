@@ -1,0 +1,96 @@
+"""LOC-OWNED: a slot is written only by a request that holds its page."""
+
+from __future__ import annotations
+
+from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
+from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.replay.ledger import Ledger
+from speckv_debug.replay.ledger_facts import Broken
+from speckv_debug.replay.ownership import EventFacts
+from speckv_debug.replay.page_history import page_history, ranges, slots_in
+from speckv_debug.replay.places import Place
+
+HISTORIES = 2
+"""Pages whose history a finding shows; the others are named only."""
+
+
+@rule(
+    "LOC-OWNED",
+    severity=ERROR,
+    needs=("alloc", "free", "table_write"),
+    scope="writers",
+    look_at="assign_extend_cache_locs_func (out_cache_loc), alloc_for_extend (prefix_lens)",
+    follows=(
+        *("OWN-ALIAS", "OWN-DFREE", "OWN-PAGESAFE", "OWN-UAF"),
+        *("LOC-ROW", "LOC-UNIQ", "LOC-PAD", "LEN-ALLOC", "LEN-REACH", "LEN-SEQ"),
+    ),
+)
+def written_by_its_holder(writers: EventFacts) -> Judgement:
+    """A forward writes to slots of pages that its request holds and that no node of the prefix tree has taken.
+
+    Held is what was granted to the request's row, and what its row names. The draft pool uses the target's ids.
+
+    Exceptions: rows that pad the batch and the dummy slots; transfers, which write before there is a row, or into pages of
+    the tree, are no forwards; a page in the free list is OWN-UAF's to judge; a verify that was in flight when its request
+    ended; a page that was granted to nobody by name is unknown.
+    """
+    return Judgement(failed=writers.failed, unknown=writers.unknown, explain=lambda i: _explain(writers, i))
+
+
+def _explain(writers: EventFacts, i: int) -> Details:
+    broken, place, (table, row) = writers.broken(i), writers.place(i), writers.event(i)
+    ledger, events = writers.ledger, writers.ledger.events
+    rows = events.accept_written if table == "accept" else events.slots[table]
+    slots = slots_in(rows, row, broken.pages)
+    mode = "verify" if table == "accept" else rows.texts("mode")[row] or "forward"
+    what = f"page {broken.pages[0]}" if not broken.pages[1:] else f"pages {ranges(broken.pages)}"
+    return Details(
+        message=f"the {mode} of {_named(place.request)} writes slots {ranges(slots)} in {what} of pool {place.pool}, "
+        f"{_held(ledger, broken)}",
+        expected=f"pages that row {place.row}, epoch {place.epoch}, holds alone",
+        actual=f"{what}: {_holder(ledger, broken)}",
+        slots=slots,
+        pages=broken.pages,
+        evidence=(
+            _who_writes(ledger, place, broken, slots),
+            *(page_history(ledger, place.pool, page, place.seq) for page in broken.pages[:HISTORIES]),
+        ),
+    )
+
+
+def _who_writes(ledger: Ledger, place: Place, broken: Broken, slots: tuple[int, ...]) -> Evidence:
+    """The writer and the holder, with slots and positions."""
+    at = None if broken.positions is None else f"[{broken.positions[0]}, {broken.positions[1] + 1})"
+    rows: list[tuple[Cell, ...]] = [
+        ("writes", place.request, place.row, place.epoch, ranges(slots, 12), None)
+    ]
+    if broken.way == "tree":
+        rows.append(("holds", "the prefix tree", None, None, None, None))
+    if broken.other is not None:
+        other = ledger.tenures[broken.other]
+        verb = "reads" if broken.way == "tree" else "saved" if broken.way == "session" else "holds"
+        rows.append((verb, other.request, other.row, other.epoch, None, at))
+    columns = ("", "who", "row", "epoch", "slots", "positions")
+    return Evidence(title="writer and holder", columns=columns, rows=tuple(rows), marked=(0,))
+
+
+def _held(ledger: Ledger, broken: Broken) -> str:
+    them = "which" if not broken.pages[1:] else "all of which"
+    return f"{them} {_holder(ledger, broken)}"
+
+
+def _holder(ledger: Ledger, broken: Broken) -> str:
+    """Who holds the pages, as the end of a sentence about them."""
+    verb = "is" if not broken.pages[1:] else "are"
+    if broken.way == "tree":
+        return f"{verb} part of the prefix tree"
+    who = "another request" if broken.other is None else _named(ledger.tenures[broken.other].request)
+    return {
+        "owner": f"{verb} granted to {who}",
+        "session": f"{verb} kept by the session of {who}",
+        "row": f"{verb} named by the row of {who}",
+    }[broken.way]
+
+
+def _named(request: str | None) -> str:
+    return "a request" if request is None else f"request {request}"

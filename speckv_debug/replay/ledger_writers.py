@@ -1,0 +1,108 @@
+"""Whether the slots that a forward or a verify writes lie in pages that its request holds, at the time of the write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN
+from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
+from speckv_debug.replay.ledger_rows import others_in
+from speckv_debug.replay.ledger_tenure import Tenure
+from speckv_debug.replay.ragged import NULL, Int64s
+
+if TYPE_CHECKING:
+    from speckv_debug.replay.ledger import Ledger
+
+NO_ROW = "the event names no request row"
+IN_FLIGHT = "the verify was in flight when its request ended: only the stream's order tells which came first"
+FREED = "a page that is written lies in the free list: that is OWN-UAF's to judge"
+NAMELESS = "a page that is written was granted to nobody by name"
+NOWHERE = np.empty(0, dtype=np.int64)
+
+
+def judge_writer(ledger: Ledger, table: str, index: int, tenure: Tenure | None, pages: Int64s) -> None:
+    """Judge one event that writes to `pages` (none: it names no slots that can be followed)."""
+    mark = ledger.facts.mark
+    if not len(pages):
+        return mark("owned", table, index, PASS if names_slots(ledger, table, index) else SKIP)
+    if pads(ledger, table, index):
+        return mark("owned", table, index, SKIP)
+    if tenure is None:
+        return mark("owned", table, index, ledger.facts.reason(NO_ROW))
+    book = ledger.main
+    mark("owned", table, index, ledger.why if (book.state[pages] == UNKNOWN).any() else PASS)
+    held = book.state[pages] == HELD
+    foreign = np.unique(pages[held & ((book.owner[pages] != tenure.id) | (book.tree[pages] > 0))])
+    if len(foreign):
+        _judge_foreign(ledger, table, index, tenure, foreign)
+    if (book.state[pages] == FREE).any():
+        mark("owned", table, index, ledger.facts.reason(FREED))
+
+
+def pads(ledger: Ledger, table: str, index: int) -> bool:
+    """Whether the event is a row that only pads the batch: no request, and the reserved request row."""
+    rows = ledger.events.table(table)
+    return rows.ints("row")[index] == 0 and rows.texts("request")[index] is None
+
+
+def names_slots(ledger: Ledger, table: str, index: int) -> bool:
+    """Whether the event names any slot that it writes, be it a dummy one."""
+    rows = ledger.events.accept_written if table == "accept" else ledger.events.slots[table]
+    return rows.count(index) > 0 and not pads(ledger, table, index)
+
+
+def in_flight(ledger: Ledger, table: str, index: int, page: int, tenure: Tenure | None) -> bool:
+    """Whether the use may have been launched before the page's last free, though it is recorded after it.
+
+    A finished or retracted request usually has one verify in flight; its end carries the step of the
+    latest launch. Two lanes are ordered by step only.
+    """
+    free = int(ledger.main.freed_by[page])
+    if free < 0:
+        return False
+    frees, uses = ledger.events.slots["free"], ledger.events.table(table)
+    lanes = {frees.texts("lane")[free], uses.texts("lane")[index]}
+    ended = tenure is not None and not tenure.alive
+    if not ended and (None in lanes or len(lanes) == 1):
+        return False
+    freed, used = frees.ints("step")[free], uses.ints("step")[index]
+    return NULL in (freed, used) or freed >= used
+
+
+def _judge_foreign(ledger: Ledger, table: str, index: int, tenure: Tenure, pages: Int64s) -> None:
+    """Pages that the allocator gave to another one or nobody by name, or that the tree has taken."""
+    own = np.isin(pages, tenure.entries) & (ledger.main.tree[pages] == 0)
+    found: dict[tuple[str, int | None], list[int]] = {}
+    for page in pages[~own].tolist():
+        way, other = _holder(ledger, page, tenure)
+        if way is None:
+            ledger.facts.mark("owned", table, index, ledger.facts.reason(NAMELESS))
+        elif in_flight(ledger, table, index, page, tenure):
+            ledger.facts.mark("owned", table, index, ledger.facts.reason(IN_FLIGHT))
+        else:
+            found.setdefault((way, None if other is None else other.id), []).append(page)
+    for (way, holder), taken in found.items():
+        _fail(ledger, table, index, way, holder, taken)
+
+
+def _holder(ledger: Ledger, page: int, writer: Tenure) -> tuple[str | None, Tenure | None]:
+    """Who holds a page that is not the writer's own, and in which way; None if nobody is known."""
+    book, one = ledger.main, np.array([page], dtype=np.int64)
+    owner, saver = int(book.owner[page]), int(book.session[page])
+    if book.tree[page] > 0:
+        return "tree", others_in(ledger, one, writer)
+    if owner not in (NOBODY, writer.id) and ledger.tenures[owner].alive:
+        return "owner", ledger.tenures[owner]
+    if saver not in (NOBODY, writer.id):
+        return "session", ledger.tenures[saver]
+    other = others_in(ledger, one, writer)
+    return ("row", other) if other is not None else (None, None)
+
+
+def _fail(ledger: Ledger, table: str, index: int, way: str, holder: int | None, pages: list[int]) -> None:
+    positions = NOWHERE if holder is None else ledger.tenures[holder].positions(np.array(pages))
+    ends = (int(positions[0]), int(positions[-1])) if len(positions) else None
+    broken = Broken(way=way, pages=tuple(pages), other=holder, positions=ends)
+    ledger.facts.fail("owned", table, index, broken)
