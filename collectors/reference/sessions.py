@@ -72,8 +72,7 @@ class Sessions:
         )
         tail = self.table.slots(request, min(start, request.allocated), request.allocated)
         self.allocator.free(tail, "session_trim", request=request, site="sessions.py:trim")
-        request.committed = min(request.committed, target)
-        request.allocated = min(request.allocated, start)
+        self.cut(request, target, start)
         self._observer.emit(
             "lengths",
             **request.identity,
@@ -82,6 +81,11 @@ class Sessions:
             allocated=request.allocated,
             cause="session_trim",
         )
+
+    def cut(self, request: Request, target: int, start: int) -> None:
+        """The row ends at `target`, its slots at `start`."""
+        request.committed = min(request.committed, target)
+        request.allocated = min(request.allocated, start)
 
     def trim_start(self, target: int) -> int:
         """First position that a trim to `target` gives back."""

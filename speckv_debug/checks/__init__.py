@@ -23,6 +23,7 @@ from speckv_debug.checks import (
     state_window,
     tokens,
     trace,
+    trims,
     writers,
 )
 from speckv_debug.checks.rule import RULES, sort_rules
@@ -53,5 +54,6 @@ __all__ = [
     "state_window",
     "tokens",
     "trace",
+    "trims",
     "writers",
 ]

@@ -72,7 +72,7 @@ def _explain_seq(verifies: Successions, i: int) -> Details:
     needs=("lengths",),
     scope="bounds",
     look_at=RESERVE,
-    follows=("LEN-ALLOC", "LEN-COMMIT", "LEN-SEQ", "LEN-ORDER"),
+    follows=("LEN-ALLOC", "LEN-COMMIT", "LEN-SEQ", "LEN-ORDER", "OWN-TRIM"),
 )
 def committed_within_allocated(bounds: Bounds) -> Judgement:
     """0 <= committed <= allocated <= width of the request row, at every report of lengths.

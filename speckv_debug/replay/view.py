@@ -38,6 +38,7 @@ from speckv_debug.replay.replayed_paths import ReplayedPaths
 from speckv_debug.replay.replayed_reserves import ReplayedReserves
 from speckv_debug.replay.replayed_slots import RecomputedSlots, ReplayedSlots
 from speckv_debug.replay.replayed_states import ReplayedStates
+from speckv_debug.replay.session_trims import SessionTrims
 from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.shadow_replay import ShadowReplay
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
@@ -54,6 +55,7 @@ BESIDE = {
         "successions",
         "commits",
         "late_commits",
+        "session_trims",
         "bounds",
         "reserves",
         "replayed_reserves",
@@ -232,6 +234,11 @@ class ProcessView(StateScopes):
     def reaches(self) -> Reaches:
         """One instance a verify, and a row of an extend or plain decode, with the length that was allocated then."""
         return Reaches(self.target_writes)
+
+    @cached_property
+    def session_trims(self) -> SessionTrims:
+        """One instance a trim of a session's row, with the lengths behind it."""
+        return SessionTrims(self.lengths)
 
     @cached_property
     def commits(self) -> Commits:

@@ -228,6 +228,14 @@ FAULTS: tuple[Fault, ...] = (
         page_size=8,
         slots=320,
     ),
+    _wrong(
+        "trim-keeps-the-surplus",
+        "OWN-TRIM",
+        "a session's trim still counts the tokens behind the text as committed, and the next turn goes on behind them",
+        overlap=True,
+        page_size=8,
+        slots=320,
+    ),
 )
 
 

@@ -157,6 +157,24 @@ def tail_freed_inside_a_page(engine: Engine, shot: Shot) -> None:
     wrap(engine.sessions, "trim_start", around)
 
 
+def trim_keeps_the_surplus(engine: Engine, shot: Shot) -> None:
+    """A trim frees what lies behind the text's last page, and still counts the surplus inside it as committed."""
+    shot.occasion = 1
+
+    def around(cut: Callable[[Request, int, int], None]) -> Callable[[Request, int, int], None]:
+        def faulty(request: Request, target: int, start: int) -> None:
+            committed = request.committed
+            cut(request, target, start)
+            if request.committed < committed <= request.allocated and shot.due(
+                engine.observer.step, request.id
+            ):
+                request.committed = committed
+
+        return faulty
+
+    wrap(engine.sessions, "cut", around)
+
+
 PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "tail-freed-twice": tail_freed_twice,
     "tail-leaked": tail_leaked,
@@ -166,4 +184,5 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "session-row-overwritten": session_row_overwritten,
     "slot-of-another-request": slot_of_another_request,
     "tail-freed-inside-a-page": tail_freed_inside_a_page,
+    "trim-keeps-the-surplus": trim_keeps_the_surplus,
 }
