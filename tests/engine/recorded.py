@@ -28,7 +28,7 @@ class Events:
         plain = {name: _plain(value) for name, value in columns.items() if value is not None}
         self.rows.append({"event": table, **plain})
 
-    def emit_rows(self, table: str, rows: int, /, **columns: Any) -> None:
+    def emit_rows(self, table: str, rows: int, columns: dict[str, Any]) -> None:
         """Keep events that were recorded together."""
         from speckv_debug.recording.blocks import Block
 
