@@ -11,6 +11,8 @@ import pytest
 from speckv_debug.checks import RULES
 from speckv_debug.checks.run import check
 from speckv_debug.cli import main
+from speckv_debug.collectors.reference.demo import record_demo
+from speckv_debug.collectors.reference.faults.catalogue import FAULTS, fault_named
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
 from speckv_debug.replay import windows
@@ -52,7 +54,7 @@ def agree(path: Path, rules: set[str]) -> None:
 def test_a_demo_with_a_fault(
     fault: str, windowed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    main(["demo", "--fault", fault, "-o", str(tmp_path / "x.speckv")])
+    record_demo(tmp_path / "x.speckv", seed=7, fault=fault_named(fault))
     if windowed:
         monkeypatch.setattr(windows, "WINDOWED_FROM", 0)
         monkeypatch.setattr(windows, "WINDOW", 100)
@@ -65,3 +67,20 @@ def test_random_batches_with_rings_and_recurrent_state(seed: int, tmp_path: Path
     text = "".join(json.dumps(line) + "\n" for line in (head, *Batches(seed).lines))
     import_jsonl(io.BytesIO(text.encode()), tmp_path / "x.speckv")
     agree(tmp_path / "x.speckv", OF_BATCHES)
+
+
+@pytest.mark.parametrize("fault", [None, *(fault.name for fault in FAULTS)])
+def test_the_command_says_the_same_of_either_device(
+    fault: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All rules, laws and replay, from the recording to the output."""
+    record_demo(tmp_path / "x.speckv", seed=7, fault=fault_named(fault) if fault else None)
+    capsys.readouterr()
+    said = []
+    for device in ("cpu", "cuda"):
+        code = main(["check", str(tmp_path / "x.speckv"), "--format", "json", "--device", device])
+        said.append((code, capsys.readouterr()))
+    assert said[0] == said[1]
+    report = json.loads(said[1][1].out)
+    assert report["checked"].keys() == RULES.keys()
+    assert report["findings"] if fault else report["verdict"] == "clean"
