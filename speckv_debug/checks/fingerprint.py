@@ -6,42 +6,12 @@ free and the function that called. No step, request, row, slot or page, which di
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from speckv_debug.model.finding import Finding
-from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.event_words import NO_EVENT, EventWords, words_at
 from speckv_debug.replay.view import Recording
-
-WORDS: Mapping[str, tuple[str, ...]] = {
-    "accept": ("algorithm", "layout", "sampling"),
-    "move": ("target_source", "caller"),
-    "compact": ("tensor",),
-    "forward": ("mode", "group"),
-    "alloc": ("reason", "site"),
-    "free": ("reason", "site", "form"),
-    "free_group": ("action",),
-    "table_write": (),
-    "row_alloc": (),
-    "row_free": (),
-    "lengths": ("cause", "cut"),
-    "reserve": (),
-    "cache": ("action",),
-    "release": ("kind",),
-    "swa_map": (),
-    "page_ref": ("action",),
-    "state_clear": (),
-    "state_commit": (),
-    "state_access": ("action",),
-    "transfer": ("action", "direction"),
-    "pool_stat": (),
-    "drop": ("table", "why"),
-    "note": ("level",),
-}
-"""Table → columns that hold words of the engine, the same in every run."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,27 +41,12 @@ def spot_of(finding: Finding) -> Spot:
 
 def fingerprints(recording: Recording, spots: Sequence[Spot]) -> list[Fingerprint]:
     """The fingerprint of each."""
-    events: dict[tuple[str, int], tuple[str, tuple[tuple[str, str], ...]]] = {}
+    events: dict[tuple[str, int], EventWords] = {}
     for process in recording.processes:
         wanted = {spot.seq for spot in spots if spot.process == process.label}
-        for seq, event in _events(process, wanted):
-            events.setdefault((process.label, seq), event)
-    nothing: tuple[str, tuple[tuple[str, str], ...]] = ("", ())
+        found = words_at(process, wanted)
+        events.update({(process.label, seq): event for seq, event in found.items()})
     return [
-        Fingerprint(spot.rule, spot.pool or "", *events.get((spot.process, spot.seq), nothing))
+        Fingerprint(spot.rule, spot.pool or "", *events.get((spot.process, spot.seq), NO_EVENT))
         for spot in spots
     ]
-
-
-def _events(
-    process: Any, wanted: Iterable[int]
-) -> Iterable[tuple[int, tuple[str, tuple[tuple[str, str], ...]]]]:
-    """`seq` → table and words of the events that are there."""
-    looked_for = np.array(sorted(wanted), dtype=np.int64)
-    for table in process.present if len(looked_for) else ():
-        rows = np.flatnonzero(np.isin(process.seqs[table], looked_for))
-        if len(rows):
-            columns = Columns(process.columns(table, *WORDS[table]))
-            for row in rows.tolist():
-                said = ((name, columns.text_at(name, row)) for name in WORDS[table])
-                yield int(process.seqs[table][row]), (table, tuple((n, w) for n, w in said if w is not None))

@@ -17,6 +17,7 @@ from speckv_debug.cli.output import typed
 from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
+from speckv_debug.model.text import printable
 
 if TYPE_CHECKING:
     from speckv_debug.recording.reader import ProcessRecording
@@ -85,17 +86,22 @@ def _first(
     processes: tuple[ProcessRecording, ...], ask: Callable[[ProcessRecording], Answer]
 ) -> tuple[ProcessRecording, Answer]:
     """The first process that has an answer, or else what the first one says; the others are named on stderr."""
-    answers = []
+    answers, refused = [], list[UsageError]()
     for process in processes:
-        answers.append((process, ask(process)))
+        try:
+            answers.append((process, ask(process)))
+        except UsageError as error:  # another process may have the pool
+            refused.append(error)
+            continue
         if _told(answers[-1][1]):
             break
+    if not answers:
+        raise refused[0]
     chosen = answers[-1] if _told(answers[-1][1]) else answers[0]
     if len(processes) > 1:
         others = len(processes) - 1
-        print(
-            f"speckv-debug: of {chosen[0].label}; --process asks one of the {others} others", file=sys.stderr
-        )
+        told = f"of {printable(chosen[0].label)}; --process asks one of the {others} others"
+        print(f"speckv-debug: {told}", file=sys.stderr)
     return chosen
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from speckv_debug.checks import folding
-from speckv_debug.checks.fingerprint import WORDS
 from speckv_debug.cli import main
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.schema import COLUMNS, STR
+from speckv_debug.replay.event_words import WORDS
 
 Build = Callable[..., Any]
 Capture = pytest.CaptureFixture[str]

@@ -27,7 +27,7 @@ def small(tmp_path: Path) -> str:
         {"event": "process", "pid": 1, "rank": {"tp": 0}, "engine": "sglang", "pools": [{"name": "full", "kind": "full", "slots": 8, "page_size": 1, "reserved_slots": 1}]},
         {"event": "row_alloc", "step": 1, "row": 1, "epoch": 1, "request": HOSTILE},
         {"event": "alloc", "step": 1, "row": 1, "epoch": 1, "request": HOSTILE, "slots": [3], "site": HOSTILE},
-        {"event": "process", "pid": 2, "rank": {"tp": 1}, "engine": "sglang", "pools": []},
+        {"event": "process", "pid": 2, "rank": {"tp": 1}, "engine": "sglang", "pools": [{"name": "target", "kind": "full"}]},
         {"event": "alloc", "step": 9, "row": 1, "epoch": 1, "request": "b", "slots": [5]},
     ]  # fmt: skip
     source = tmp_path / "x.jsonl"
@@ -96,6 +96,13 @@ def test_the_first_process_that_knows(small: str, capsys: pytest.CaptureFixture[
     assert "beginning of several" in capsys.readouterr().err
     assert main(["state", small, "--at", "9"]) == 3
     assert "tp1-pp0-dp0-2 · step 9" in capsys.readouterr().out
+
+
+def test_a_pool_that_only_one_process_has(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", small, "--slot", "5", "--pool", "target"]) == 0
+    assert capsys.readouterr().out.startswith("tp1-pp0-dp0-2 · pool target")
+    assert main(["history", small, "--slot", "5", "--pool", "nope"]) == 2
+    assert "there is no pool nope in tp0-pp0-dp0-1" in capsys.readouterr().err
 
 
 def test_text_of_the_recording_is_escaped(small: str, capsys: pytest.CaptureFixture[str]) -> None:
