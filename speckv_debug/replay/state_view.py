@@ -9,6 +9,7 @@ from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.clears import RingClears
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.draft_reads import DraftReads
 from speckv_debug.replay.evictions import WindowEvictions
 from speckv_debug.replay.lengths import Lengths
 from speckv_debug.replay.page_refs import PageRefs
@@ -76,3 +77,8 @@ class StateScopes(ABC):
     def recurrent_state(self) -> RecurrentState:
         """One instance a commit of recurrent state, a verify that a request goes on from, and a hit of a tracked state."""
         return RecurrentState(self.columns, lambda: self.verifies, self.info, self._from_start)
+
+    @cached_property
+    def draft_reads(self) -> DraftReads:
+        """One instance a forward of the drafter that reads a request's past."""
+        return DraftReads(self.columns, self.info)

@@ -236,6 +236,12 @@ FAULTS: tuple[Fault, ...] = (
         page_size=8,
         slots=320,
     ),
+    _silent(
+        "draft-prefill-skipped",
+        "ST-DRAFT",
+        "the draft model is not run over the first chunk of a prompt, and drafts from KV that is not there",
+        max_prefill_tokens=16,
+    ),
 )
 
 
