@@ -36,6 +36,13 @@ def block_addresses(
     )
 
 
+def reach(where: Addresses) -> list[int]:
+    """Exclusive end of the positions that each request of a block attends to."""
+    columns = torch.arange(1, where.mask.shape[-1] + 1)
+    ends: list[int] = (where.mask.any(1) * columns).amax(-1).tolist()
+    return ends
+
+
 def causal(size: int, width: int) -> Tensor:
     """`[size, width, width]` in which each row attends to itself and the rows before."""
     return torch.ones(width, width, dtype=torch.bool).tril().expand(size, -1, -1)

@@ -13,15 +13,15 @@ def captured_size(size: int) -> int:
     return next((captured for captured in CAPTURED_SIZES if captured >= size), size)
 
 
-class AddressBuffer:
-    """The slots that a replayed verify writes to: refreshed before each replay, never reallocated."""
+class StaticBuffer:
+    """What a replayed verify finds at a fixed place, such as the slots that it writes to: refreshed before each replay."""
 
-    def __init__(self, max_rows: int) -> None:
-        """Room for `max_rows` verify rows, all padding."""
-        self.slots = torch.zeros(max_rows, dtype=torch.int64)
+    def __init__(self, size: int) -> None:
+        """Room for `size` values, all padding; never reallocated."""
+        self.values = torch.zeros(size, dtype=torch.int64)
 
-    def refresh(self, out_cache_loc: Tensor, padded: int) -> Tensor:
-        """Load this batch's `[n]` slots, zero the padding up to `padded` rows; returns the replay's `[padded]`."""
-        self.slots[: len(out_cache_loc)] = out_cache_loc
-        self.slots[len(out_cache_loc) : padded] = 0
-        return self.slots[:padded]
+    def refresh(self, values: Tensor, padded: int) -> Tensor:
+        """Load this batch's `[n]` values, zero the padding up to `padded`; returns the replay's `[padded]`."""
+        self.values[: len(values)] = values
+        self.values[len(values) : padded] = 0
+        return self.values[:padded]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from speckv_debug.collectors.reference.addressing import block_addresses, causal
+from speckv_debug.collectors.reference.addressing import block_addresses, causal, reach
 from speckv_debug.collectors.reference.batch import Chunk, Round, VerifyInput
 from speckv_debug.collectors.reference.model import Transformer
 from speckv_debug.collectors.reference.observe import Observer
@@ -48,23 +48,27 @@ class Target:
             next_token=next_token,
         )
 
-    def verify(self, round_: Round, draft: VerifyInput, out_cache_loc: Tensor) -> Tensor:
-        """Features `[bs, w, hidden]` of the draft trees, written to `out_cache_loc` `[padded bs, w]`."""
+    def verify(self, round_: Round, draft: VerifyInput, out_cache_loc: Tensor, prefixes: Tensor) -> Tensor:
+        """Features `[bs, w, hidden]` of the draft trees, written to `out_cache_loc` `[padded bs, w]`.
+
+        `prefixes` `[padded bs]` are the lengths that attention reads in front of each window.
+        """
         width, size = out_cache_loc.shape[1], round_.size
         padding = len(out_cache_loc) - size
         where = block_addresses(
             self.table,
             _padded(round_.rows, padding),
-            _padded(round_.seq_lens, padding),
+            prefixes,
             torch.cat((draft.positions, torch.arange(width).expand(padding, -1))),
             out_cache_loc,
             torch.cat((draft.sees, causal(padding, width))),
         )
         features = self.model.forward(self.model.embed(_padded(draft.tokens, padding)), where, self.pool)
+        ends = reach(where)
         for i, request in enumerate(round_.requests):
             start = round_.inputs[i].seq_len
             block = (out_cache_loc[i].tolist(), draft.tokens[i].tolist(), draft.positions[i].tolist())
-            self._report("target_verify", request.identity, start, *block, start + width)
+            self._report("target_verify", request.identity, start, *block, ends[i])
         for slots in out_cache_loc[size:].tolist():
             self._report_padding("target_verify", slots)
         return features[:size]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from speckv_debug.collectors.reference.batch import Round, VerifyInput
-from speckv_debug.collectors.reference.captured import AddressBuffer, captured_size
+from speckv_debug.collectors.reference.captured import StaticBuffer, captured_size
 from speckv_debug.collectors.reference.config import EngineConfig
 from speckv_debug.collectors.reference.observe import Observer
 from speckv_debug.collectors.reference.pool import fingerprint_rows
@@ -60,14 +60,15 @@ class Verifier:
     ) -> None:
         """Verify with `target`."""
         self.config, self.target, self._observer, self._coins = config, target, observer, coins
-        self.addresses = AddressBuffer(captured_size(config.max_running) * config.num_draft_tokens)
+        self.addresses = StaticBuffer(captured_size(config.max_running) * config.num_draft_tokens)
+        self.lengths = StaticBuffer(captured_size(config.max_running))
 
     def verify(self, round_: Round, draft: VerifyInput) -> Verified:
         """Run one round; the requests' device state moves on by the accepted rows."""
         width = self.config.num_draft_tokens
         table_slots = self.target.table.window(round_.rows, round_.seq_lens, width)
         padded = self.locate(table_slots)
-        features = self.target.verify(round_, draft, padded)
+        features = self.target.verify(round_, draft, padded, self.prefixes(round_, len(padded)))
         out_cache_loc = padded[: round_.size]
         accepted = self.accept(round_, draft, self.target.model.logits(features))
         bonus, new_lens = self.bonus(accepted), self.advance(round_, accepted)
@@ -91,6 +92,12 @@ class Verifier:
         return (
             self.addresses.refresh(table_slots.flatten(), captured_size(size) * width).view(-1, width).clone()
         )
+
+    def prefixes(self, round_: Round, padded: int) -> Tensor:
+        """`[padded bs]` lengths that attention reads in front of each window, through the replay's buffer."""
+        if not self.config.captured:
+            return round_.seq_lens
+        return self.lengths.refresh(round_.seq_lens, padded).clone()
 
     def accept(self, round_: Round, draft: VerifyInput, logits: Tensor) -> Accepted:
         """Which rows the target accepts (SGLang `eagle_sample`); logits `[bs, w, vocab]`."""

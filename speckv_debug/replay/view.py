@@ -29,6 +29,7 @@ from speckv_debug.replay.pool_totals import PoolTotals
 from speckv_debug.replay.rank_accepts import RankAccepts
 from speckv_debug.replay.reaches import Reaches
 from speckv_debug.replay.readers import NextReads
+from speckv_debug.replay.reads import ForwardReads
 from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.recomputed_pairs import RecomputedPairs
 from speckv_debug.replay.replayed_accepts import ReplayedAccepts
@@ -158,6 +159,11 @@ class ProcessView(StateScopes):
     def grouped_forwards(self) -> GroupedForwards:
         """One instance a request's rows in one forward, where there are tables of several KV groups."""
         return GroupedForwards(self.columns, self.info)
+
+    @cached_property
+    def forward_reads(self) -> ForwardReads:
+        """One instance a row of a forward that says how far it reads, or which positions it drafts."""
+        return ForwardReads(self.columns("forward"), self.verifies, self.info)
 
     @cached_property
     def slot_events(self) -> SlotEvents:

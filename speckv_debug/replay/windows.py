@@ -23,9 +23,8 @@ from speckv_debug.replay.slot_events import DummyRows
 from speckv_debug.replay.view import ProcessView
 
 SCOPES = (
-    "verifies", "writes", "slot_events", "dummy_rows", "row_reaches", "pair_match", "launches", "move_contents", "moved_components",
-    "compactions",
-    "settlements", "replayed_accepts", "replayed_compactions",
+    "verifies", "writes", "forward_reads", "slot_events", "dummy_rows", "row_reaches", "pair_match", "launches",
+    "move_contents", "moved_components", "compactions", "settlements", "replayed_accepts", "replayed_compactions",
 )  # fmt: skip
 """Scopes of which no instance looks beyond its step."""
 WINDOWED_FROM = 500_000

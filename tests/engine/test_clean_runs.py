@@ -47,6 +47,7 @@ ALWAYS_JUDGED = [
     "LEN-COMMIT",
     "LEN-STALE",
     "LEN-ALLOC",
+    "LEN-READ",
     "LEN-REACH",
     "LEN-TOKEN",
     "OWN-DFREE",

@@ -24,12 +24,33 @@ def frozen_addresses(engine: Engine, shot: Shot) -> None:
     def around(refresh: Refresh) -> Refresh:
         def faulty(out_cache_loc: Tensor, padded: int) -> Tensor:
             size, loaded[0] = loaded[0], len(out_cache_loc)
-            stale = torch.nonzero(buffer.slots[: len(out_cache_loc)] != out_cache_loc).flatten().tolist()
+            stale = torch.nonzero(buffer.values[: len(out_cache_loc)] != out_cache_loc).flatten().tolist()
             if size == len(out_cache_loc) and stale:
                 at = stale[0] // engine.config.num_draft_tokens
                 if shot.due(engine.observer.step, engine.running[at].id):
-                    return buffer.slots[:padded]
+                    return buffer.values[:padded]
             return refresh(out_cache_loc, padded)
+
+        return faulty
+
+    wrap(buffer, "refresh", around)
+
+
+def frozen_lengths(engine: Engine, shot: Shot) -> None:
+    """One replay attends with the lengths that its static buffer held in the round before."""
+    buffer, loaded = engine.verifier.lengths, [0]
+
+    def around(refresh: Refresh) -> Refresh:
+        def faulty(seq_lens: Tensor, padded: int) -> Tensor:
+            size, loaded[0] = loaded[0], len(seq_lens)
+            stale = torch.nonzero(buffer.values[: len(seq_lens)] != seq_lens).flatten().tolist()
+            if (
+                size == len(seq_lens)
+                and stale
+                and shot.due(engine.observer.step, engine.running[stale[0]].id)
+            ):
+                return buffer.values[:padded]
+            return refresh(seq_lens, padded)
 
         return faulty
 
@@ -39,7 +60,7 @@ def frozen_addresses(engine: Engine, shot: Shot) -> None:
 def stale_padding(engine: Engine, shot: Shot) -> None:
     """The rows that pad a captured batch keep the addresses of an earlier, larger batch: by now live KV."""
     buffer = engine.verifier.addresses
-    never_zeroed = buffer.slots.clone()
+    never_zeroed = buffer.values.clone()
     shot.occasion = 1
 
     def around(refresh: Refresh) -> Refresh:
@@ -127,6 +148,7 @@ def row_too_narrow(engine: Engine, shot: Shot) -> None:
 
 PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "addresses-frozen-at-capture": frozen_addresses,
+    "lengths-frozen-at-capture": frozen_lengths,
     "padded-row-writes-live-slots": stale_padding,
     "verify-slots-duplicated": duplicated_slots,
     "prefill-starts-in-the-prefix": prefill_in_prefix,

@@ -171,6 +171,11 @@ FAULTS: tuple[Fault, ...] = (
         page_size=1,
         slots=320,
     ),
+    _wrong(
+        "lengths-frozen-at-capture",
+        "LEN-READ",
+        "a replayed verify attends with the lengths that its static buffer held in the round before",
+    ),
     _silent(
         "reserve-wrong-page-size",
         "LEN-ALLOC",
