@@ -31,15 +31,14 @@ def adjusted(result: CheckResult, severity: Mapping[str, Severity]) -> CheckResu
 def without_known(
     result: CheckResult, recording: Recording, baseline: Collection[Fingerprint]
 ) -> CheckResult:
-    """The result without the findings that the baseline knows, and without what follows from one of them.
+    """The result without the root causes that the baseline knows, and without what follows from them.
 
     A note that counts the findings that are not explained one by one is known if all of them are; else it becomes a finding
     of its rule's severity, since what is new among them must not be lost.
     """
     findings, roots = result.findings, roots_of(result.findings)
     marks = fingerprints(recording, [spot_of(finding) for finding in findings])
-    own = [mark in baseline for mark in marks]
-    seen = {mark for mark in marks if mark in baseline}
+    seen = {marks[root] for root in roots} & set(baseline)
     kept: list[Finding] = []
     known: dict[str, int] = {}
     for index, finding in enumerate(findings):
@@ -50,7 +49,7 @@ def without_known(
             fresh = _fresh_note(result, finding, found, baseline)
             gone = fresh is None
         else:
-            gone = own[index] or own[roots[index]]
+            gone = marks[roots[index]] in baseline
         if gone:
             known[finding.rule] = known.get(finding.rule, 0) + _number(finding)
         else:
@@ -60,8 +59,14 @@ def without_known(
 
 
 def baseline_of(result: CheckResult, recording: Recording) -> frozenset[Fingerprint]:
-    """The fingerprints of everything that was found, notes left out."""
-    spots = [spot_of(finding) for finding in result.findings if finding.severity is not Severity.NOTE]
+    """The fingerprints of the root causes that were found, and of what breaks the same law because of one; no notes.
+
+    Which of several breaches of one law comes first differs from run to run.
+    """
+    findings = result.findings
+    pairs = [(finding, findings[root]) for finding, root in zip(findings, roots_of(findings), strict=True)]
+    kept = [finding for finding, root in pairs if finding.rule == root.rule]
+    spots = [spot_of(finding) for finding in kept if finding.severity is not Severity.NOTE]
     for finding in result.findings:
         if _counts(finding):
             spots += _spots(finding)

@@ -24,6 +24,7 @@ FAULTS = (
     "wrong-sibling-accepted",
     "bonus-wrong-stride",
     "move-direction-swapped",
+    "move-missing",
     "predict-left-in-tree-order",
     "commit-one-short",
     "reserve-wrong-page-size",
