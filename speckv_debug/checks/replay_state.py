@@ -117,12 +117,12 @@ def replayed_state(scope: ReplayedStates) -> Judgement:
     Exceptions: a clear without a width empties the whole ring at the end of a row; a verify of one row clears nothing;
     the online variant of C128 has another layout; a commit may be deferred to the start of the next verify.
     """
-    told = scope.of_clear(scope.clear.lists("ring_rows").filled)
+    told = scope.of_clear(scope.clears.rows.filled)
     known = scope.of_clear(scope.clearable)
     clears = scope.table == 0
     online = clears & scope.online
-    failed = scope.of_clear(scope.wrong_rows | (scope.wrong_halves & scope.clearable)) & ~online
-    failed |= scope.wrong_step | (scope.wrong_request & ~online)
+    wrong = scope.wrong_rows | (scope.clears.wrong_values & scope.clearable) | scope.clears.wrong_request
+    failed = (scope.of_clear(wrong) & ~online) | scope.wrong_step
     reasons = {
         "the online variant of C128 clears by its own layout": online,
         "a length, the width or the ring size is not known": clears & ~known,
@@ -137,12 +137,12 @@ def _explain_state(scope: ReplayedStates, i: int) -> Details:
     event = int(scope.event[i])
     if scope.table[i] == 1:
         return _explain_step(scope, i, event)
-    return _explain_owner(scope, i) if scope.wrong_request[i] else _explain_clear(scope, event)
+    return _explain_owner(scope, event) if scope.clears.wrong_request[event] else _explain_clear(scope, event)
 
 
-def _explain_owner(scope: ReplayedStates, i: int) -> Details:
-    due, row = int(scope.own_row[i]), scope.clear.int_at("row", int(scope.event[i]))
-    accept = int(scope.verifies.seq[scope.own[i]])
+def _explain_owner(scope: ReplayedStates, event: int) -> Details:
+    due, row = int(scope.clears.own_row[event]), int(scope.clears.row[event])
+    accept = int(scope.verifies.seq[scope.clears.own[event]])
     return Details(
         message=f"the clear is of request row {row}, the request has row {due} in its accept (event {accept})",
         expected=f"a clear of request row {due}",
@@ -151,13 +151,10 @@ def _explain_owner(scope: ReplayedStates, i: int) -> Details:
 
 
 def _explain_clear(scope: ReplayedStates, event: int) -> Details:
-    emptied, named = scope.cleared(event), np.sort(scope.clear.lists("ring_rows")[event])
+    emptied, named = scope.cleared(event), np.sort(scope.clears.rows[event])
     due, found = emptied.tolist(), named.tolist()
-    halves = ["unknown", "unknown"]
-    for place, name in enumerate(("first_half", "second_half")):
-        values, known = scope.clear.floats(name)
-        halves[place] = f"{values[event]:g}" if known[event] else "unknown"
-    before, kept = number(scope.before[event]), number(scope.kept[event])
+    halves = [scope.clears.value(name, event) for name in ("first_half", "second_half")]
+    before, kept = number(scope.clears.before[event]), number(scope.clears.accepted[event])
     wrong, left = np.setdiff1d(named, emptied).tolist(), np.setdiff1d(emptied, named).tolist()
     said = [f"ring row {row} is cleared" for row in wrong] + [
         f"ring row {row} is not cleared" for row in left

@@ -49,13 +49,25 @@ def reach(seq: Int64s, verifies: VerifyBatch, *accepts: Int64s) -> tuple[Int64s,
     return first, last
 
 
-class RingClears:
-    """One instance a `state_clear` event of a C128 ring; request row 0 without a request pads the batch."""
+class Clears:
+    """`state_clear` events of C128 rings, with the verifies that they belong to.
 
-    reads = ("accept", "state_clear")
+    Clears of other pools, and of request row 0 without a request, which pads the batch, are left out.
 
-    def __init__(self, clear: Columns, verifies: Callable[[], VerifyBatch], info: Process) -> None:
-        self.columns, self._verifies, self.info = clear, verifies, info
+    Attributes:
+        index: Rows in `state_clear`.
+        rows: Ring rows that each clear empties.
+    """
+
+    def __init__(
+        self,
+        clear: Columns,
+        verifies: Callable[[], VerifyBatch],
+        info: Process,
+        accepted: Callable[[], Int64s],
+    ) -> None:
+        """Take n of a verify from `accepted`, NULL where it is not known."""
+        self.columns, self._verifies, self.info, self._accepted = clear, verifies, info, accepted
         others = [pool.name for pool in info.pools if pool.kind != RING_KIND]
         pads = ~clear.texts("request").known & (clear.ints("row") == 0)
         self.index = np.flatnonzero(~clear.texts("pool").equal(*others) & ~pads)
@@ -75,13 +87,8 @@ class RingClears:
         return place_of(self.columns, int(self.index[index]))
 
     def ints(self, name: str) -> Int64s:
-        """A column of the table, for the instances."""
+        """A column of the table, for these clears."""
         return self.columns.ints(name)[self.index]
-
-    @cached_property
-    def spans(self) -> tuple[Int64s, Int64s]:
-        """The clear and the accepts that say what is due."""
-        return reach(self.ints("seq"), self.verifies, self.accept, self.own)
 
     @cached_property
     def _request(self) -> Int64s:
@@ -91,6 +98,11 @@ class RingClears:
     def whole(self) -> Mask:
         """Clears without a width: the whole ring is emptied as its row ends."""
         return mask(self.width == NULL)
+
+    @property
+    def ringed(self) -> Mask:
+        """Clears of a ring that an engine may have."""
+        return mask((self.ring > 0) & (self.ring <= WIDEST_RING))
 
     @cached_property
     def accept(self) -> Int64s:
@@ -120,14 +132,51 @@ class RingClears:
     @cached_property
     def accepted(self) -> Int64s:
         """n: of the accept, else as the engine passed it."""
-        return self._of_accept(self.verifies.accepted, "accept_len")
+        return self._of_accept(self._accepted(), "accept_len")
+
+    @cached_property
+    def own_row(self) -> Int64s:
+        """The row of each clear's request in the verify of its step; NULL where `own` names none."""
+        return np.append(self.verifies.row, NULL)[self.own]
+
+    @property
+    def wrong_request(self) -> Mask:
+        """Clears of another row than that of their request."""
+        return mask((self.own_row != NULL) & (self.row != NULL) & (self.row != self.own_row))
+
+    @property
+    def wrong_values(self) -> Mask:
+        """Clears that empty some row and leave other values than 0 and -inf."""
+        (first, told), (second, also) = (self.columns.floats(n) for n in ("first_half", "second_half"))
+        wrong = (told & (first != 0)) | (also & (second != -np.inf))
+        return mask(wrong[self.index] & (self.rows.lengths > 0))
+
+    def value(self, name: str, index: int) -> str:
+        """What a half was left at, in short."""
+        values, known = self.columns.floats(name)
+        at = int(self.index[index])
+        return f"{values[at]:g}" if known[at] else "unknown"
+
+
+class RingClears(Clears):
+    """One instance a clear, beside the ring rows that are due."""
+
+    reads = ("accept", "state_clear")
+
+    def __init__(self, clear: Columns, verifies: Callable[[], VerifyBatch], info: Process) -> None:
+        super().__init__(clear, verifies, info, lambda: verifies().accepted)
+
+    @cached_property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """The clear and the accepts that say what is due."""
+        return reach(self.ints("seq"), self.verifies, self.accept, self.own)
 
     @cached_property
     def sized(self) -> Mask:
         """Clears of which all that goes in is known; one with an accept_len and no width has lost its width."""
-        ring, n = (self.ring > 0) & (self.ring <= WIDEST_RING), self.accepted
+        n = self.accepted
         counted = (self.before >= 0) & (n >= 0) & (n <= self.width) & (self.width <= self.ring)
-        return mask(ring & np.where(self.whole, self.ints("accept_len") == NULL, counted))
+        return mask(self.ringed & np.where(self.whole, self.ints("accept_len") == NULL, counted))
 
     @cached_property
     def judged(self) -> Mask:
@@ -178,26 +227,3 @@ class RingClears:
             return np.empty(0, dtype=np.int64)
         first, end = (int(bound[index]) for bound in self.offsets)
         return np.sort((int(self._start()[index]) + np.arange(first, end)) % self.ring[index])
-
-    @cached_property
-    def own_row(self) -> Int64s:
-        """The row of each clear's request in the verify of its step; NULL where `own` names none."""
-        return np.append(self.verifies.row, NULL)[self.own]
-
-    @property
-    def wrong_request(self) -> Mask:
-        """Clears of another row than that of their request."""
-        return mask((self.own_row != NULL) & (self.row != NULL) & (self.row != self.own_row))
-
-    @property
-    def wrong_values(self) -> Mask:
-        """Clears that empty some row and leave other values than 0 and -inf."""
-        (first, told), (second, also) = (self.columns.floats(n) for n in ("first_half", "second_half"))
-        wrong = (told & (first != 0)) | (also & (second != -np.inf))
-        return mask(wrong[self.index] & (self.rows.lengths > 0))
-
-    def value(self, name: str, index: int) -> str:
-        """What a half was left at, in short."""
-        values, known = self.columns.floats(name)
-        at = int(self.index[index])
-        return f"{values[at]:g}" if known[at] else "unknown"

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.model.process import Process
-from speckv_debug.replay.clears import WIDEST_RING, only_verify, reach, requests_in
+from speckv_debug.replay.clears import Clears, only_verify, reach
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
@@ -26,12 +26,13 @@ class ReplayedStates:
     def __init__(
         self, columns: Callable[[str], Columns], paths: ReplayedPaths, info: Process, kernels: Kernels
     ) -> None:
-        self.clear, self.commit = (columns(name) for name in TABLES)
-        self.verifies, self._paths, self.info, self._kernels = paths.verifies, paths, info, kernels
-        seq = np.concatenate([table.ints("seq") for table in (self.clear, self.commit)])
+        self.commit, self.verifies = columns("state_commit"), paths.verifies
+        self._paths, self.info, self._kernels = paths, info, kernels
+        self.clears = Clears(columns("state_clear"), lambda: self.verifies, info, self._accepted)
+        seq = np.concatenate([part.ints("seq") for part in (self.clears, self.commit)])
         order = np.argsort(seq, kind="stable")
-        self.table = np.repeat(np.arange(2), (len(self.clear), len(self.commit)))[order]
-        self.event = np.concatenate([np.arange(len(t)) for t in (self.clear, self.commit)])[order]
+        self.table = np.repeat(np.arange(2), (len(self.clears), len(self.commit)))[order]
+        self.event = np.concatenate([np.arange(len(part)) for part in (self.clears, self.commit)])[order]
         self.seq = seq[order]
 
     def __len__(self) -> int:
@@ -39,7 +40,8 @@ class ReplayedStates:
 
     def place(self, index: int) -> Place:
         """Where the event stands."""
-        return place_of(self.clear if self.table[index] == 0 else self.commit, int(self.event[index]))
+        event = int(self.event[index])
+        return self.clears.place(event) if self.table[index] == 0 else place_of(self.commit, event)
 
     def kind(self, index: int) -> str:
         """The table."""
@@ -53,7 +55,9 @@ class ReplayedStates:
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
         """The event and the accepts that say what was kept."""
-        return reach(self.seq, self.verifies, self.accept, self.earlier, self.own)
+        own = np.full(len(self), -1, dtype=np.int64)
+        own[self.table == 0] = self.clears.own[self.event[self.table == 0]]
+        return reach(self.seq, self.verifies, self.accept, self.earlier, own)
 
     @cached_property
     def accept(self) -> Int64s:
@@ -62,17 +66,6 @@ class ReplayedStates:
         return np.where(
             row == NULL, -1, only_verify(self.verifies, self.verifies.row, self._ints("step"), row)
         )
-
-    @cached_property
-    def own(self) -> Int64s:
-        """The accept of the same step and request as a clear after a verify, -1 if there is none, or more than one."""
-        clears = requests_in(self.clear, self.verifies)
-        clears[self.clear.ints("width") == NULL] = -1  # at the end of a row, which is not that of a verify
-        request = np.full(len(self), -1, dtype=np.int64)
-        request[self.table == 0] = clears[self.event[self.table == 0]]
-        of_verify = self.verifies.request.codes.astype(np.int64)
-        found = only_verify(self.verifies, of_verify, self._ints("step"), request)
-        return np.where(request < 0, -1, found)
 
     @cached_property
     def earlier(self) -> Int64s:
@@ -90,31 +83,15 @@ class ReplayedStates:
 
     # ---- clears -------------------------------------------------------------------------------
 
-    @cached_property
-    def before(self) -> Int64s:
-        """L of each clear: of its accept, else as the engine passed it."""
-        return self._of_accept(self.verifies.seq_len, self.clear.ints("seq_len"))
-
-    @cached_property
-    def kept(self) -> Int64s:
-        """n of each clear: rows of its accepted path, else as the engine passed it."""
-        lengths = np.where(self.path.present, self.path.lengths, NULL)
-        return self._of_accept(lengths, self.clear.ints("accept_len"))
-
-    def _of_accept(self, of_verify: Int64s, passed: Int64s) -> Int64s:
-        accept = np.full(len(self.clear), -1, dtype=np.int64)
-        clears = self.table == 0
-        accept[self.event[clears]] = self.accept[clears]
-        found = np.append(of_verify, NULL)[accept]
-        return np.where(found == NULL, passed, found)
+    def _accepted(self) -> Int64s:
+        return np.where(self.path.present, self.path.lengths, NULL)
 
     @cached_property
     def clearable(self) -> Mask:
-        """Clears of which all that goes in is known."""
-        ring, width = self.clear.ints("ring_size"), self.clear.ints("width")
-        sized = (ring > 0) & (ring <= WIDEST_RING)
-        told = (self.before != NULL) & (self.before >= 0) & (self.kept != NULL) & (width >= 0)
-        return mask(sized & ((width == NULL) | (told & (width <= ring))))
+        """Clears of which all that goes into the kernel is known; it takes one without a width for the end of a row."""
+        clears = self.clears
+        told = (clears.before >= 0) & (clears.accepted != NULL) & (clears.width >= 0)
+        return mask(clears.ringed & (clears.whole | (told & (clears.width <= clears.ring))))
 
     def cleared(self, clear: int) -> Int64s:
         """Ring rows that a clear empties, ascending, by `kernels.state.clear_unaccepted_rows`; none if that is unknown."""
@@ -127,10 +104,11 @@ class ReplayedStates:
 
         A clear without a width empties the whole ring; one of a single row empties nothing (`num_draft_tokens <= 1`).
         """
-        size, width = (int(self.clear.ints(name)[clears[0]]) for name in ("ring_size", "width"))
+        size, width = int(self.clears.ring[clears[0]]), int(self.clears.width[clears[0]])
         if width == NULL:
             return np.ones((len(clears), size), dtype=np.bool_)
-        return self._kernels.cleared_rings(self.before[clears], self.kept[clears], size, width)
+        before, accepted = self.clears.before[clears], self.clears.accepted[clears]
+        return self._kernels.cleared_rings(before, accepted, size, width)
 
     @property
     def online(self) -> bool:
@@ -140,12 +118,8 @@ class ReplayedStates:
     @cached_property
     def wrong_rows(self) -> Mask:
         """Clears of other ring rows."""
-        ring, width, found = (
-            self.clear.ints("ring_size"),
-            self.clear.ints("width"),
-            self.clear.lists("ring_rows"),
-        )
-        wrong, judged = np.zeros(len(self.clear), dtype=np.bool_), found.filled & self.clearable
+        ring, width, found = self.clears.ring, self.clears.width, self.clears.rows
+        wrong, judged = np.zeros(len(self.clears), dtype=np.bool_), found.filled & self.clearable
         for size, w in np.unique(np.stack([ring, width])[:, judged], axis=1).T.tolist():
             same = np.flatnonzero(judged & (ring == size) & (width == w))
             for which in self._kernels.pieces(same, size):
@@ -159,23 +133,6 @@ class ReplayedStates:
         named = np.zeros_like(emptied)
         named[found.owners[inside], found.values[inside]] = True
         return mask((named != emptied).any(axis=1) | any_per_list(~inside, found.owners, len(found)))
-
-    @cached_property
-    def own_row(self) -> Int64s:
-        """The row of each event's request in the verify of its step; NULL where `own` names none."""
-        return np.append(self.verifies.row, NULL)[self.own]
-
-    @cached_property
-    def wrong_request(self) -> Mask:
-        """Clears of another row than that of their request."""
-        row = self._ints("row")
-        return mask((self.own_row != NULL) & (row != NULL) & (row != self.own_row))
-
-    @cached_property
-    def wrong_halves(self) -> Mask:
-        """Clears that leave other values than 0 and -inf."""
-        (first, told), (second, also) = (self.clear.floats(name) for name in ("first_half", "second_half"))
-        return mask((told & (first != 0)) | (also & (second != -np.inf)))
 
     # ---- commits ------------------------------------------------------------------------------
 
@@ -236,6 +193,6 @@ class ReplayedStates:
         return found
 
     def _ints(self, name: str) -> Int64s:
-        both = np.concatenate((self.clear.ints(name), self.commit.ints(name)))
-        found: Int64s = both[self.event + np.where(self.table == 1, len(self.clear), 0)]
+        both = np.concatenate((self.clears.ints(name), self.commit.ints(name)))
+        found: Int64s = both[self.event + np.where(self.table == 1, len(self.clears), 0)]
         return found

@@ -188,7 +188,7 @@ def recomputed(view: ProcessView) -> dict[str, list[int]]:
         "window": due.window,
         "row": due.row,
         "fronts": view.replayed_compactions.fronts.values,
-        "rings": np.concatenate([states.cleared(i) for i in range(len(states.clear))]),
+        "rings": np.concatenate([states.cleared(i) for i in range(len(states.clears))]),
         "steps": states.steps,
         **{f"grown {form}": grown for form, grown in zip(reserves.forms, reserves.grown, strict=True)},
         **{f"tail {k}": tail for k, tail in enumerate(reserves.tails)},
