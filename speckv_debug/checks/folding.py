@@ -22,6 +22,8 @@ Tie = Callable[[Finding, Finding], bool]
 OF_THE_BATCH = ("ACC-COUNT", "MOV-MISSING")
 """Rules whose findings reach the other requests of the step: a wrong count shifts the lists packed behind it, and a
 mover call that is missing is missing for all."""
+OF_THE_ROW = ("OWN-ROW",)
+"""Rules whose findings reach all that is done in the row afterwards, whichever request does it."""
 OF_THE_POOL = ("OWN-CONSERVE",)
 """Rules about a sum over all requests: any earlier breach of the laws that they follow upsets it."""
 
@@ -100,6 +102,8 @@ def with_causes(
 
     def related(first: Finding, then: Finding) -> bool:
         if then.rule in OF_THE_POOL:
+            return _near(first, then)
+        if first.rule in OF_THE_ROW and first.row is not None and first.row == then.row:
             return _near(first, then)
         return _by_request(first, then) or (same_ids(first.pool, then.pool) and _by_slots(first, then))
 

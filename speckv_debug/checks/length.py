@@ -25,7 +25,7 @@ NO_LIFE = "the event names no row and epoch"
     needs=("accept",),
     scope="successions",
     look_at="eagle_worker verify (new_seq_lens = seq_lens + accept_lens)",
-    follows=("ACC-COUNT", "LEN-SEQ"),
+    follows=("ACC-COUNT", "LEN-SEQ", "OWN-ROW"),
 )
 def sequence_grows_by_accepted(verifies: Successions) -> Judgement:
     """The length after a verify is the length before plus the accepted rows, and the next verify starts from it.
@@ -117,7 +117,7 @@ def _explain_order(bounds: Bounds, i: int) -> Details:
     needs=("lengths", "accept"),
     scope="commits",
     look_at=RESULT,
-    follows=("ACC-COUNT", "LEN-COMMIT"),
+    follows=("ACC-COUNT", "LEN-COMMIT", "OWN-ROW"),
 )
 def commit_equals_accepted(commits: Commits) -> Judgement:
     """Processing the result of a verify commits as many tokens as the verify accepted.
@@ -168,7 +168,7 @@ def _explain_commit(commits: Commits, i: int) -> Details:
     needs=("lengths",),
     scope="late_commits",
     look_at=RESULT,
-    follows=("LEN-STALE",),
+    follows=("LEN-STALE", "OWN-ROW"),
 )
 def nothing_committed_after_end(commits: LateCommits) -> Judgement:
     """A result that arrives after its request was finished, aborted or retracted commits nothing.

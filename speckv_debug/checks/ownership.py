@@ -23,7 +23,7 @@ RELEASE = "release_kv_cache, _release_overallocated_kv_indices"
     needs=("free", "alloc"),
     scope="frees",
     look_at=FREE,
-    follows=("OWN-DFREE", "OWN-PAGESAFE"),
+    follows=("OWN-DFREE", "OWN-PAGESAFE", "OWN-ROW"),
 )
 def freed_once(frees: EventFacts) -> Judgement:
     """A page goes to the free list only if it is not there already.
@@ -42,7 +42,7 @@ def freed_once(frees: EventFacts) -> Judgement:
     needs=("free",),
     scope="reclaims",
     look_at=RELEASE,
-    follows=("OWN-PAGESAFE", "LEN-COMMIT", "OWN-ALIAS"),
+    follows=("OWN-PAGESAFE", "LEN-COMMIT", "OWN-ALIAS", "OWN-ROW"),
 )
 def no_live_page_freed(reclaims: EventFacts) -> Judgement:
     """The free of a tail starts at the page boundary behind what is kept, and no freed page holds a live position.
@@ -66,7 +66,7 @@ def no_live_page_freed(reclaims: EventFacts) -> Judgement:
     needs=("alloc", "free"),
     scope="uses",
     look_at=FREE,
-    follows=("OWN-PAGESAFE", "OWN-DFREE", "OWN-UAF", "OWN-ALIAS", "LEN-REACH"),
+    follows=("OWN-PAGESAFE", "OWN-DFREE", "OWN-UAF", "OWN-ALIAS", "LEN-REACH", "OWN-ROW"),
 )
 def no_use_after_free(uses: EventFacts) -> Judgement:
     """No row, session or tree node that is used refers to a page in the free list.
@@ -85,7 +85,7 @@ def no_use_after_free(uses: EventFacts) -> Judgement:
     needs=("alloc", "free", "table_write"),
     scope="holds",
     look_at="alloc_for_extend, alloc_for_spec_decode (req_to_token writes)",
-    follows=("OWN-DFREE", "OWN-PAGESAFE", "OWN-ALIAS"),
+    follows=("OWN-DFREE", "OWN-PAGESAFE", "OWN-ALIAS", "OWN-ROW"),
 )
 def one_live_holder(holds: EventFacts) -> Judgement:
     """Two running requests hold one page only if it lies in a prefix that they share through the tree.
@@ -104,7 +104,7 @@ def one_live_holder(holds: EventFacts) -> Judgement:
     needs=("table_write", "alloc", "free"),
     scope="overwrites",
     look_at="alloc_for_extend, cache_unfinished_req (req_to_token writes)",
-    follows=("OWN-ALIAS", "OWN-ORPHAN", "LEN-ALLOC", "LEN-ORDER", "LOC-WIDTH"),
+    follows=("OWN-ALIAS", "OWN-ORPHAN", "LEN-ALLOC", "LEN-ORDER", "LOC-WIDTH", "OWN-ROW"),
 )
 def overwritten_slots_have_a_holder(overwrites: EventFacts) -> Judgement:
     """A slot that a running request's row names no more is free already, or has another holder.
@@ -125,7 +125,7 @@ def overwritten_slots_have_a_holder(overwrites: EventFacts) -> Judgement:
     needs=("alloc", "free"),
     scope="request_ends",
     look_at=RELEASE,
-    follows=("OWN-ALIAS", "OWN-ORPHAN", "LEN-COMMIT", "LEN-ALLOC"),
+    follows=("OWN-ALIAS", "OWN-ORPHAN", "LEN-COMMIT", "LEN-ALLOC", "OWN-ROW"),
 )
 def nothing_left_behind(ends: RequestEnds) -> Judgement:
     """After a request has ended, every page that it ever held is free or held by someone else.

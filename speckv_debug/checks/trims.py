@@ -26,7 +26,7 @@ NAMES = {
     needs=("release", "lengths"),
     scope="session_trims",
     look_at="StreamingSession._trim_overshoot, _free_tail",
-    follows=("LEN-COMMIT",),
+    follows=("LEN-COMMIT", "OWN-ROW"),
 )
 def nothing_kept_past_the_target(trims: SessionTrims) -> Judgement:
     """After the trim of a session's row no length and no cursor reaches past the target.

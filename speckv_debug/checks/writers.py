@@ -22,7 +22,7 @@ HISTORIES = 2
     look_at="assign_extend_cache_locs_func (out_cache_loc), alloc_for_extend (prefix_lens)",
     follows=(
         *("OWN-ALIAS", "OWN-DFREE", "OWN-PAGESAFE", "OWN-UAF"),
-        *("LOC-ROW", "LOC-UNIQ", "LOC-PAD", "LEN-ALLOC", "LEN-REACH", "LEN-SEQ"),
+        *("LOC-ROW", "LOC-UNIQ", "LOC-PAD", "LEN-ALLOC", "LEN-REACH", "LEN-SEQ", "OWN-ROW"),
     ),
 )
 def written_by_its_holder(writers: EventFacts) -> Judgement:

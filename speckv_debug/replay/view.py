@@ -39,6 +39,7 @@ from speckv_debug.replay.replayed_paths import ReplayedPaths
 from speckv_debug.replay.replayed_reserves import ReplayedReserves
 from speckv_debug.replay.replayed_slots import RecomputedSlots, ReplayedSlots
 from speckv_debug.replay.replayed_states import ReplayedStates
+from speckv_debug.replay.row_grants import RowGrants
 from speckv_debug.replay.session_trims import SessionTrims
 from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.shadow_replay import ShadowReplay
@@ -57,6 +58,7 @@ BESIDE = {
         "commits",
         "late_commits",
         "session_trims",
+        "row_grants",
         "bounds",
         "reserves",
         "replayed_reserves",
@@ -245,6 +247,11 @@ class ProcessView(StateScopes):
     def session_trims(self) -> SessionTrims:
         """One instance a trim of a session's row, with the lengths behind it."""
         return SessionTrims(self.lengths)
+
+    @cached_property
+    def row_grants(self) -> RowGrants:
+        """One instance a request row that is handed out, or taken back."""
+        return RowGrants(self.lengths, bool(self.process.missing_head))
 
     @cached_property
     def commits(self) -> Commits:

@@ -234,6 +234,11 @@ FAULTS: tuple[Fault, ...] = (
         slots=320,
     ),
     _wrong(
+        "row-freed-twice",
+        "OWN-ROW",
+        "the row of a finished request is given back again, so two requests get the same row",
+    ),
+    _wrong(
         "trim-keeps-the-surplus",
         "OWN-TRIM",
         "a session's trim still counts the tokens behind the text as committed, and the next turn goes on behind them",

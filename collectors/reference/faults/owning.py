@@ -157,6 +157,21 @@ def tail_freed_inside_a_page(engine: Engine, shot: Shot) -> None:
     wrap(engine.sessions, "trim_start", around)
 
 
+def row_freed_twice(engine: Engine, shot: Shot) -> None:
+    """The row of a finished request is given back by two paths."""
+    shot.occasion = 1
+
+    def around(free_row: Callable[[Request], None]) -> Callable[[Request], None]:
+        def faulty(request: Request) -> None:
+            free_row(request)
+            if request.ended == "finish" and shot.due(engine.observer.step, request.id):
+                free_row(request)
+
+        return faulty
+
+    wrap(engine.table, "free_row", around)
+
+
 def trim_keeps_the_surplus(engine: Engine, shot: Shot) -> None:
     """A trim frees what lies behind the text's last page, and still counts the surplus inside it as committed."""
     shot.occasion = 1
@@ -184,5 +199,6 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "session-row-overwritten": session_row_overwritten,
     "slot-of-another-request": slot_of_another_request,
     "tail-freed-inside-a-page": tail_freed_inside_a_page,
+    "row-freed-twice": row_freed_twice,
     "trim-keeps-the-surplus": trim_keeps_the_surplus,
 }

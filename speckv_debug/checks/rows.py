@@ -1,0 +1,84 @@
+"""OWN-ROW: who holds a request row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
+from speckv_debug.model.finding import Evidence
+from speckv_debug.replay.row_grants import RowGrants
+
+UNSEEN = "who held the row before was not recorded"
+UNTOLD = "sessions and resets of the tree were not recorded: they hand rows on without an event of the row"
+SHOWN = 8
+
+
+@rule(
+    "OWN-ROW",
+    severity=ERROR,
+    needs=("row_alloc", "row_free"),
+    scope="row_grants",
+    look_at="ReqToTokenPool.alloc, free",
+    follows=("OWN-ROW",),
+)
+def one_holder_a_row(rows: RowGrants) -> Judgement:
+    """A request row is handed out only when no life holds it, a request holds one row, and its holder gives it back.
+
+    Exceptions: a prompt in chunks asks for its own row again; a session's row goes on with the next turn, which gives it
+    back, and another row may be taken for what a session has saved; a freed row keeps its contents; what a reset of the tree
+    leaves of the rows is unknown.
+    """
+    failed = rows.held | (rows.other >= 0) | rows.not_held | rows.of_another
+    unseen = rows.unseen & ~(rows.other >= 0)
+    untold = failed & ~unseen & (not rows.tells_sessions)
+    return Judgement(
+        failed=np.flatnonzero(failed & ~unseen & ~untold),
+        unknown={UNSEEN: np.flatnonzero(unseen), UNTOLD: np.flatnonzero(untold)},
+        explain=lambda i: _explain(rows, i),
+    )
+
+
+def _explain(rows: RowGrants, i: int) -> Details:
+    place, before, other = rows.place(i), int(rows.before[i]), int(rows.other[i])
+    who = _who(rows, i)
+    if rows.held[i]:
+        message = f"row {place.row} is handed out to {who} while {_who(rows, before)} holds it"
+        expected = "the row's holder gives it back first"
+    elif other >= 0:
+        message = f"row {place.row} is handed out to {who}, which holds row {rows.row[other]} still"
+        expected = "a request holds one row"
+    elif rows.of_another[i]:
+        message = f"row {place.row} is given back by {who} while {_who(rows, before)} holds it"
+        expected = "the row's holder gives it back"
+    else:
+        since = "" if before < 0 else f" since event {rows.seq[before]}"
+        message = f"row {place.row} is given back by {who}, but it is free{since}"
+        expected = "a row is given back once after it was handed out"
+    shown = (int(rows.row[i]), *(int(row) for row in rows.row[[other]] if other >= 0))
+    history = tuple(_history(rows, i, row) for row in shown)
+    return Details(message=message, expected=expected, actual=_last(rows, before), evidence=history)
+
+
+def _last(rows: RowGrants, before: int) -> str:
+    if before < 0:
+        return "no event of the row before"
+    return f"before it: {rows.kind(before)} at event {rows.seq[before]}"
+
+
+def _who(rows: RowGrants, index: int) -> str:
+    place = rows.place(index)
+    name = "a request" if place.request is None else f"request {place.request}"
+    return name if place.epoch is None else f"{name} (epoch {place.epoch})"
+
+
+def _history(rows: RowGrants, until: int, row: int) -> Evidence:
+    events = rows.events_of(row, until)
+    cells = []
+    for index in events[-SHOWN:].tolist():
+        place = rows.place(index)
+        cells.append((place.seq, place.step, rows.kind(index), place.request, place.epoch))
+    left_out = f", the last {SHOWN} of {len(events)} events" if len(events) > SHOWN else ""
+    columns = ("seq", "step", "event", "request", "epoch")
+    return Evidence(
+        title=f"row {row}{left_out}", columns=columns, rows=tuple(cells), marked=(len(cells) - 1,)
+    )

@@ -1,0 +1,261 @@
+"""OWN-ROW: rows handed out twice, held twice, given back by another; and rows that only change hands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from speckv_debug.model.finding import Finding
+from tests.ledgers import Run, rules_of
+
+RULE = "OWN-ROW"
+Scene = Callable[[], Run]
+
+
+def grant(run: Run, row: int, request: str | None, epoch: int | None = 1) -> None:
+    run.add("row_alloc", row=row, epoch=epoch, request=request)
+
+
+def back(run: Run, row: int, request: str | None, epoch: int | None = 1) -> None:
+    run.add("row_free", row=row, epoch=epoch, request=request)
+
+
+def only_finding(run: Run) -> Finding:
+    (found,) = run.check(RULE).findings
+    return found
+
+
+# ---- legitimate patterns: nothing may be reported -------------------------------------------------
+
+
+def a_row_is_used_again() -> Run:
+    run = Run()
+    for epoch in (1, 2, 3):
+        grant(run, 1, f"r{epoch}", epoch)
+        back(run, 1, f"r{epoch}", epoch)
+    return run
+
+
+def a_prompt_in_chunks_asks_again() -> Run:
+    run = Run()
+    grant(run, 1, "a")
+    grant(run, 1, "a")
+    back(run, 1, "a")
+    return run
+
+
+def a_retracted_request_gets_another_row() -> Run:
+    run = Run()
+    grant(run, 1, "a")
+    back(run, 1, "a")
+    grant(run, 2, "a")
+    back(run, 2, "a")
+    return run
+
+
+def a_session_hands_its_row_on() -> Run:
+    run = Run()
+    grant(run, 1, "turn-1")
+    run.cache("session_save", [], request="turn-1")
+    run.cache("session_restore", [], request="turn-2")
+    run.add("lengths", row=1, epoch=1, request="turn-2", committed=4, allocated=4, cause="session_restore")
+    back(run, 1, "turn-2")
+    return run
+
+
+def a_turn_with_the_same_name_takes_another_row() -> Run:
+    run = Run()
+    grant(run, 1, "turn")
+    run.cache("session_save", [], request="turn")
+    grant(run, 2, "turn")
+    back(run, 2, "turn")
+    return run
+
+
+def the_row_event_of_a_release_is_late() -> Run:
+    """The life is over with its release; the pool takes the row back when it hands it out again."""
+    run = Run()
+    grant(run, 1, "a")
+    run.release(1, 4, 4, request="a")
+    grant(run, 1, "b", 2)
+    return run
+
+
+def requests_without_names() -> Run:
+    run = Run()
+    grant(run, 1, None)
+    grant(run, 2, None)
+    back(run, 1, None)
+    back(run, 2, "b")
+    return run
+
+
+def a_return_without_an_epoch() -> Run:
+    run = Run()
+    grant(run, 1, "a", 7)
+    back(run, 1, "a", None)
+    return run
+
+
+LEGITIMATE: tuple[Scene, ...] = (
+    a_row_is_used_again,
+    a_prompt_in_chunks_asks_again,
+    a_retracted_request_gets_another_row,
+    a_session_hands_its_row_on,
+    a_turn_with_the_same_name_takes_another_row,
+    the_row_event_of_a_release_is_late,
+    requests_without_names,
+    a_return_without_an_epoch,
+)
+
+
+@pytest.mark.parametrize("scene", LEGITIMATE, ids=lambda scene: scene.__name__)
+def test_legitimate(scene: Scene) -> None:
+    run = scene()
+    result = run.check(RULE)
+    assert not result.findings and not result.unknown
+    assert result.checked[RULE] == sum(line["event"] in ("row_alloc", "row_free") for line in run.lines)
+
+
+# ---- broken ---------------------------------------------------------------------------------------
+
+
+def test_a_row_handed_out_while_it_is_held() -> None:
+    run = Run()
+    grant(run, 3, "a", 4)
+    run.step = 5
+    grant(run, 3, "b", 5)
+    found = only_finding(run)
+    assert (found.step, found.request, found.row, found.epoch) == (5, "b", 3, 5)
+    assert found.message == "row 3 is handed out to request b (epoch 5) while request a (epoch 4) holds it"
+    assert [row[2:4] for row in found.evidence[0].rows] == [("row_alloc", "a"), ("row_alloc", "b")]
+
+
+def test_two_requests_in_one_epoch() -> None:
+    run = Run()
+    grant(run, 3, "a", 4)
+    grant(run, 3, "b", 4)
+    assert "while request a (epoch 4) holds it" in only_finding(run).message
+
+
+def test_a_row_that_a_session_keeps() -> None:
+    run = Run()
+    grant(run, 1, "turn-1")
+    run.cache("session_save", [], request="turn-1")
+    run.release(1, 4, 4, "session_trim", request="turn-1", target=4)
+    grant(run, 1, "b", 2)
+    assert only_finding(run).request == "b"
+
+
+def test_a_second_row_of_a_request() -> None:
+    run = Run()
+    grant(run, 1, "a")
+    grant(run, 2, "a")
+    found = only_finding(run)
+    assert found.message == "row 2 is handed out to request a (epoch 1), which holds row 1 still"
+    assert [evidence.title for evidence in found.evidence] == ["row 2", "row 1"]
+
+
+def test_a_row_given_back_twice() -> None:
+    run = a_row_is_used_again()
+    back(run, 1, "r3", 3)
+    assert (
+        only_finding(run).message
+        == "row 1 is given back by request r3 (epoch 3), but it is free since event 5"
+    )
+
+
+def test_a_row_that_was_never_handed_out() -> None:
+    run = Run()
+    back(run, 1, "a")
+    assert only_finding(run).actual == "no event of the row before"
+
+
+@pytest.mark.parametrize(("request_", "epoch"), [("a", 1), ("b", 2), (None, 1)])
+def test_a_row_given_back_by_another(request_: str | None, epoch: int) -> None:
+    run = Run()
+    grant(run, 1, "a")
+    back(run, 1, "a")
+    grant(run, 1, "c", 2)
+    back(run, 1, request_, epoch)
+    assert "while request c (epoch 2) holds it" in only_finding(run).message
+
+
+def test_what_follows_on_the_same_row_has_one_cause() -> None:
+    run = Run()
+    grant(run, 1, "a")
+    back(run, 1, "a")
+    back(run, 1, "a")
+    grant(run, 1, "b", 2)
+    grant(run, 1, "c", 3)
+    result = run.check(RULE)
+    assert rules_of(result) == {RULE} and len([f for f in result.findings if f.cause is None]) == 1
+
+
+# ---- unknown --------------------------------------------------------------------------------------
+
+
+def why(run: Run, judged: int = 0) -> str:
+    result = run.check(RULE)
+    assert not result.findings and result.checked[RULE] == judged
+    (unknown,) = result.unknown
+    return unknown.why
+
+
+def late(**columns: Any) -> Run:
+    run = Run(**columns)
+    back(run, 1, "a", 4)
+    return run
+
+
+def test_rows_held_before_the_recording_began() -> None:
+    run = late(from_start=False)
+    grant(run, 1, "b", 5)
+    assert "held the row before was not recorded" in why(run, judged=1)
+
+
+def test_a_life_that_was_granted_out_of_sight() -> None:
+    run = Run()
+    run.add("lengths", row=1, epoch=1, request="a", committed=4, allocated=4, cause="extend")
+    back(run, 1, "a")
+    assert "was not recorded" in why(run)
+
+
+def test_a_lost_beginning() -> None:
+    run = late()
+    run.lines[0]["seq"] = 40
+    run.check(RULE)
+    assert not run.check(RULE).findings and run.check(RULE).unknown
+
+
+def test_a_reset_may_have_emptied_the_rows() -> None:
+    run = Run()
+    grant(run, 1, "a")
+    run.cache("reset", None)
+    grant(run, 1, "b", 2)
+    assert "was not recorded" in why(run, judged=1)
+
+
+def test_events_lost_in_between() -> None:
+    run = Run()
+    grant(run, 1, "a")
+    grant(run, 1, "b", 2)
+    run.lines[0]["seq"], run.lines[1]["seq"] = 0, 2
+    assert not run.check(RULE).findings and run.check(RULE).unknown
+
+
+def test_sessions_that_were_not_recorded() -> None:
+    run = Run(tables=["row_alloc", "row_free"])
+    grant(run, 1, "a")
+    grant(run, 2, "a")
+    assert "sessions and resets" in why(run, judged=1)
+
+
+def test_an_event_without_its_row() -> None:
+    run = Run()
+    grant(run, 1, "a")
+    run.add("row_free", epoch=1, request="a")
+    grant(run, 1, "b", 2)
+    assert not run.check(RULE).findings and run.check(RULE).unknown
