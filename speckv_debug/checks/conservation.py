@@ -28,9 +28,10 @@ def every_page_counted_once(totals: PoolTotals) -> Judgement:
     Judged at settled points, outside free groups: what the engine counts, beside whom the ledger knows to hold the rest. A
     difference is shown as the pages that nobody holds, or that were freed twice.
 
-    Exceptions: pages of requests that run or wait with pages, of transfers and of sessions; once a session went on, the
-    engine's figure of sessions is not compared (SGLang 0.5.22 and later count turns that run as the session's). The pools
-    of hybrid models, whose cap moves, and decode context parallelism, whose counters have other units, are unknown.
+    Exceptions: pages of requests that run or wait with pages, of transfers and of sessions; once a session went on, and
+    while requests run on SGLang 0.5.22 and later, which count turns that run as the session's, the engine's figure of
+    sessions is not compared. The pools of hybrid models, whose cap moves, and decode context parallelism, whose counters
+    have other units, are unknown.
     """
     return Judgement(failed=totals.failed, unknown=totals.unknown, explain=lambda i: _explain(totals, i))
 

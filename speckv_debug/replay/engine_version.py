@@ -16,6 +16,8 @@ NO_PRECLAIM: Version = (0, 5, 15)
 """SGLang's decode preparation no longer commits the bonus before its result from here on."""
 TAIL_BY_ALLOCATOR_PAGE: Version = (0, 5, 17)
 """SGLang aligns the free of a tail with the allocator's page from here on, not with the server's."""
+TURNS_ARE_SESSIONS: Version = (0, 5, 22)
+"""SGLang counts what a session's turn holds as the session's from here on while it runs, its first turn included."""
 
 
 def sglang_version(info: Process) -> Version | None:
@@ -37,6 +39,12 @@ def preclaims(info: Process) -> bool:
     """Whether a preparation may commit the bonus token ahead of its result."""
     version = sglang_version(info)
     return version is not None and version < NO_PRECLAIM
+
+
+def counts_turns_as_sessions(info: Process) -> bool:
+    """Whether the engine's figure of sessions holds that of turns that run."""
+    version = sglang_version(info)
+    return version is not None and version >= TURNS_ARE_SESSIONS
 
 
 def _number(value: Any) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from speckv_debug.kernels.reserve import pages_between
+from speckv_debug.replay.engine_version import counts_turns_as_sessions
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ledger_facts import FAIL, PASS
 from speckv_debug.replay.ownership import EventFacts
@@ -49,7 +50,8 @@ class PoolTotals(EventFacts):
     """Available, evictable, protected and session slots, those of running requests, and the pool's size.
 
     The engine tells the first four; whose the rest is the ledger knows. What a session's pages are called while a turn
-    runs differs (SGLang 0.5.22 and later count them as the session's): once a session went on, the ledger's figure counts.
+    runs differs (SGLang 0.5.22 and later count them as the session's): once a session went on, and there while any request
+    runs, the ledger's figure counts.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -61,6 +63,8 @@ class PoolTotals(EventFacts):
         self._rest = self._told["total"] // self._size - _named(ledger)
         self._compared = self._told["session"] != NULL
         self._compared &= self._seq < _first_restore(ledger)
+        if counts_turns_as_sessions(ledger.info):
+            self._compared &= self._told["total"] // self._size == self._known() + self._session
         self.missing = self._missing()
         self.codes = self._judged()
 
@@ -86,11 +90,15 @@ class PoolTotals(EventFacts):
             suspects=_suspects(self.ledger, int(self._seq[index])),
         )
 
-    def _missing(self) -> Int64s:
+    def _known(self) -> Int64s:
+        """Pages that are free, the tree's, lost or never named."""
         lost = np.zeros(len(self), dtype=np.int64)
         for row, pages in self.ledger.totals.lost.items():
             lost[self._row == row] = len(pages)
-        known = self._free + self._tree + self._rest + lost + np.where(self._compared, self._session, 0)
+        return np.asarray(self._free + self._tree + self._rest + lost, dtype=np.int64)
+
+    def _missing(self) -> Int64s:
+        known = self._known() + np.where(self._compared, self._session, 0)
         told = self._told["available"] + self._told["evictable"] + self._told["protected"]
         told = told + np.where(self._compared, self._told["session"], 0)
         return np.asarray(known * self._size - told, dtype=np.int64)

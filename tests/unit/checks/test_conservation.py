@@ -112,6 +112,14 @@ def a_session_is_saved_and_goes_on() -> Run:
     return run
 
 
+def the_first_turn_of_a_session_runs() -> Run:
+    """SGLang 0.5.22 and later: the session has its record, and what the turn holds is counted as the session's."""
+    run = Run(4, SLOTS)
+    run.start(1, span(8, 16))
+    count(run, 56, session=8)
+    return run
+
+
 def the_engine_does_not_count_sessions() -> Run:
     run = Run(4, SLOTS)
     run.start(1, span(8, 16))
@@ -174,6 +182,7 @@ LEGITIMATE: tuple[Scene, ...] = (
     two_requests_end_in_one_group,
     a_prefix_is_taken_over,
     a_session_is_saved_and_goes_on,
+    the_first_turn_of_a_session_runs,
     the_engine_does_not_count_sessions,
     a_transfer_holds_pages_of_an_ended_request,
     nodes_come_back_from_the_host,
