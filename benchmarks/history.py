@@ -3,14 +3,14 @@
     python benchmarks/history.py [--request-steps 1000000] [--page-size 16]
 
 The recording is that of benchmarks/check.py, made once and kept in `.cache/`. Asks for a slot of the pool's middle and for a
-step in the middle of the recording. Compiled code is warm: `state` runs once before. Prints wall and processor seconds, the
-best of three, beside what Python and the libraries need to start.
+step in the middle of the recording. Compiled code is warm: `state` runs once before. Prints wall and processor seconds and peak
+memory, the best of three, beside what Python and the libraries need to start.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import os
 import subprocess
 import sys
 import time
@@ -46,8 +46,8 @@ def main() -> None:
     subprocess.run(asked[f"state --at {step}"], check=True, capture_output=True)
     print(f"{waves * WAVE} request-steps, page size {args.page_size}")
     for name, command in asked.items():
-        wall, cpu = min(timed(command) for _ in range(3))
-        print(f"{name:22} {wall:7.2f} s, {cpu:7.2f} s of processor time")
+        wall, cpu, memory = min(timed(command) for _ in range(3))
+        print(f"{name:22} {wall:7.2f} s, {cpu:7.2f} s of processor time, peak memory {memory:5.0f} MiB")
 
 
 def middle(path: Path) -> tuple[int, int]:
@@ -62,13 +62,14 @@ def middle(path: Path) -> tuple[int, int]:
     return slots // 2, int(steps[len(steps) // 2])
 
 
-def timed(command: list[str]) -> tuple[float, float]:
-    """Wall and processor seconds of a program that succeeds."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return time.perf_counter() - start, cpu
+def timed(command: list[str]) -> tuple[float, float, float]:
+    """Wall and processor seconds and peak memory in MiB of a program that succeeds."""
+    start = time.perf_counter()
+    program = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
+    _, status, usage = os.wait4(program.pid, 0)
+    program.returncode = os.waitstatus_to_exitcode(status)
+    assert program.returncode == 0, command
+    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 if __name__ == "__main__":
