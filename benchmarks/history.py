@@ -4,7 +4,7 @@
 
 The recording is that of benchmarks/check.py, made once and kept in `.cache/`. Asks for a slot of the pool's middle and for a
 step in the middle of the recording. Compiled code is warm: `state` runs once before. Prints wall and processor seconds and peak
-memory, the best of three, beside what Python and the libraries need to start.
+memory, the best of three, beside what Python and the libraries need to start; then how long a viewer waits that scrubs.
 """
 
 from __future__ import annotations
@@ -48,6 +48,31 @@ def main() -> None:
     for name, command in asked.items():
         wall, cpu, memory = min(timed(command) for _ in range(3))
         print(f"{name:22} {wall:7.2f} s, {cpu:7.2f} s of processor time, peak memory {memory:5.0f} MiB")
+    for name, seconds in scrubbed(path, step).items():
+        print(f"{name:22} {seconds:7.3f} s of processor time")
+
+
+def scrubbed(path: Path, step: int) -> dict[str, float]:
+    """Seconds that a viewer waits: for the first state, then for later and earlier ones, the worst of ten each."""
+    from speckv_debug.recording.reader import Recording
+    from speckv_debug.replay.pool_state import pool_states
+    from speckv_debug.replay.timeline import Timeline, last_event_of
+
+    process = Recording.open(path).processes[0]
+    middle, begun = last_event_of(process, step), time.process_time()
+    assert middle is not None
+    timeline = Timeline(process)
+    timeline.at(timeline.last_seq)
+    waited = {"timeline, whole": time.process_time() - begun}
+    for name, stride in (("a step on", 300), ("a step back", -300), ("a jump", 77_777)):
+        timeline.at(middle)
+        times = []
+        for number in range(1, 11):
+            begun = time.process_time()
+            pool_states(timeline.at(middle + stride * number))
+            times.append(time.process_time() - begun)
+        waited[name] = max(times)
+    return waited
 
 
 def middle(path: Path) -> tuple[int, int]:
