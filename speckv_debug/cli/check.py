@@ -78,8 +78,19 @@ def _baseline(args: argparse.Namespace, config: Config) -> Path | None:
             raise UsageError("--write-baseline needs a file", "Name it: --baseline FILE.")
         claim(file, True, kind="file", input=args.recording)
     elif file is not None:
-        read_baseline(file)
+        _require_baseline(file, None if args.baseline else config)
     return file
+
+
+def _require_baseline(file: Path, config: Config | None) -> None:
+    """Refuse a baseline that can't be used before anything is judged; names the key that asks for it."""
+    try:
+        read_baseline(file)
+    except UsageError as error:
+        if config is None:
+            raise
+        where = f"{printable(str(config.file))}: tool.speckv-debug.baseline"
+        raise UsageError(f"{where}: {error.what}", error.remedy) from error
 
 
 def _chosen(args: argparse.Namespace, config: Config) -> tuple[list[str], list[str]]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import difflib
+import sys
 from typing import TYPE_CHECKING
 
-from speckv_debug.errors import UsageError
+from speckv_debug.model.labels import process_meant
 from speckv_debug.model.text import printable
 
 if TYPE_CHECKING:
     from speckv_debug.recording.reader import ProcessRecording, Recording
-
-SHOWN = 5
-"""How many labels, steps or requests a message names."""
 
 
 def add_answer_options(parser: argparse.ArgumentParser) -> None:
@@ -34,16 +31,13 @@ def processes_of(recording: Recording, label: str | None) -> tuple[ProcessRecord
     """
     if label is None:
         return recording.processes
-    labels = [process.label for process in recording.processes]
-    found = [label] if label in labels else [known for known in labels if known.startswith(label)]
-    if len(found) == 1:
-        return tuple(process for process in recording.processes if process.label == found[0])
-    what = "is the beginning of several processes" if found else "is no process of this recording"
-    near = found or difflib.get_close_matches(label, labels, n=SHOWN, cutoff=0.0)
-    raise UsageError(f"{printable(label)} {what}", f"Known: {some(near)}.")
+    meant = process_meant(label, [process.label for process in recording.processes])
+    return tuple(process for process in recording.processes if process.label == meant)
 
 
-def some(names: list[str]) -> str:
-    """A few names, escaped, and how many more there are."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(printable(name) for name in names[:SHOWN]) + more
+def say_which(processes: tuple[ProcessRecording, ...], chosen: ProcessRecording) -> None:
+    """Name the process that answers on stderr, where there are several."""
+    if len(processes) > 1:
+        others = len(processes) - 1
+        told = f"of {printable(chosen.label)}; --process asks one of the {others} others"
+        print(f"speckv-debug: {told}", file=sys.stderr)

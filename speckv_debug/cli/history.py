@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckv_debug.cli.choosing import add_answer_options, processes_of
+from speckv_debug.cli.choosing import add_answer_options, processes_of, say_which
 from speckv_debug.cli.opening import open_recording
 from speckv_debug.cli.output import typed
 from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
-from speckv_debug.model.text import printable
+from speckv_debug.model.labels import nearest, some
 
 if TYPE_CHECKING:
     from speckv_debug.recording.reader import ProcessRecording
@@ -63,6 +63,11 @@ def run(args: argparse.Namespace) -> int:
         from speckv_debug.viewers.terminal import history
 
         history.render(answer, process, sys.stdout)
+    if args.request is not None and not _told(answer):
+        from speckv_debug.replay.lives_named import known_requests
+
+        near = some(nearest(args.request, known_requests(process)))
+        print(f"speckv-debug: no event names this request; nearest known: {near}", file=sys.stderr)
     steps = [event.step for event in getattr(answer, "events", ()) if event.step is not None]
     at = f"state {typed(args.recording)} --at {steps[-1]}" if steps else f"info {typed(args.recording)}"
     print(f"next: speckv-debug {at}", file=sys.stderr)
@@ -98,10 +103,7 @@ def _first(
     if not answers:
         raise refused[0]
     chosen = answers[-1] if _told(answers[-1][1]) else answers[0]
-    if len(processes) > 1:
-        others = len(processes) - 1
-        told = f"of {printable(chosen[0].label)}; --process asks one of the {others} others"
-        print(f"speckv-debug: {told}", file=sys.stderr)
+    say_which(processes, chosen[0])
     return chosen
 
 

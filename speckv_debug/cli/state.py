@@ -11,13 +11,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckv_debug.cli.choosing import add_answer_options, processes_of
+from speckv_debug.cli.choosing import add_answer_options, processes_of, say_which
 from speckv_debug.cli.opening import open_recording
 from speckv_debug.cli.output import typed
 from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
-from speckv_debug.model.text import printable
 
 if TYPE_CHECKING:
     from speckv_debug.recording.reader import ProcessRecording
@@ -67,10 +66,7 @@ def _place(processes: tuple[ProcessRecording, ...], step: int) -> tuple[ProcessR
 
     for process in processes:
         if (seq := last_event_of(process, step)) is not None:
-            if len(processes) > 1:
-                others = len(processes) - 1
-                told = f"of {printable(process.label)}; --process asks one of the {others} others"
-                print(f"speckv-debug: {told}", file=sys.stderr)
+            say_which(processes, process)
             return process, seq
     near = sorted({known for process in processes for known in nearest_steps(process, step)})
     closest = " and ".join(map(str, sorted(near, key=lambda known: abs(known - step))[:2]))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from speckv_debug.errors import UsageError
+from speckv_debug.model.labels import nearest, process_meant, some
 from speckv_debug.model.text import printable
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.lookup import StepLookup
@@ -26,12 +26,7 @@ def find_process(inspection: Inspection, label: str) -> str:
     Raises:
         UsageError: No process, or more than one, answers to `label`.
     """
-    labels = [process.label for process in inspection.processes]
-    found = [label] if label in labels else [known for known in labels if known.startswith(label)]
-    if len(found) == 1:
-        return found[0]
-    what = "is the beginning of several processes" if found else "is no process of this recording"
-    raise UsageError(f"{printable(label)} {what}", f"known: {_some(found or _nearest(label, labels))}")
+    return process_meant(label, [process.label for process in inspection.processes])
 
 
 def start_place(
@@ -74,7 +69,7 @@ def find_place(inspection: Inspection, process: str, step: int | None, request: 
     if request is not None and request not in lookup.requests:
         raise UsageError(
             f"no verify of request {printable(request)}",
-            f"nearest known: {_some(_nearest_requests(lookup, request))}",
+            f"nearest known: {some(_nearest_requests(lookup, request))}",
         )
     if step is None:
         return Place(process, int(lookup.of_request(request)[0]) if request is not None else 0)
@@ -118,7 +113,7 @@ def _at_step(lookup: StepLookup, step: int, request: str | None) -> int:
     nearest = int(own[abs(own - step).argmin()])
     raise UsageError(
         f"request {printable(request)} has no verify at step {step}",
-        f"its nearest step is {nearest}; step {step} verifies {_some(name or 'an unnamed request' for name in names)}",
+        f"its nearest step is {nearest}; step {step} verifies {some(name or 'an unnamed request' for name in names)}",
     )
 
 
@@ -127,15 +122,5 @@ def _short(step: int) -> str:
     return text if len(text) <= 24 else f"{text[:21]}..."
 
 
-def _nearest_requests(lookup: StepLookup, request: str) -> list[str]:
-    return _nearest(request, [name for name in lookup.requests if name is not None])
-
-
-def _nearest(wanted: str, known: list[str]) -> list[str]:
-    return difflib.get_close_matches(wanted, known, n=5, cutoff=0.5) or known
-
-
-def _some(names: Iterable[str], most: int = 5) -> str:
-    names = [printable(name) for name in names]
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return (", ".join(names[:most]) or "none") + rest
+def _nearest_requests(lookup: StepLookup, request: str) -> Sequence[str]:
+    return nearest(request, [name for name in lookup.requests if name is not None])

@@ -119,6 +119,13 @@ def test_a_file_that_can_not_be_used(broken: str, capsys: pytest.CaptureFixture[
     assert main(["check", broken, "--config", "latin.toml"]) == 2
 
 
+def test_a_baseline_that_is_not_there(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write(HEAD + 'baseline = "known.json"')
+    assert main(["check", broken]) == 2
+    err = capsys.readouterr().err
+    assert "pyproject.toml: tool.speckv-debug.baseline: " in err and "known.json can't be read" in err
+
+
 def test_the_nearest_rule_and_key_are_named(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
     for text, near in ((HEAD + 'disable = ["ACC-SHFT"]', "ACC-SHIFT"), (HEAD + "disabel = []", "disable")):
         write(text)

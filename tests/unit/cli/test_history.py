@@ -61,6 +61,8 @@ def test_nothing_is_known_of_it(real: str, small: str, capsys: pytest.CaptureFix
     for query in (["--row", "77"], ["--request", "nobody"]):
         assert main(["history", real, *query]) == 3
         assert "· 0 e" in capsys.readouterr().out
+    assert main(["history", real, "--request", "b1.O"]) == 3
+    assert "nearest known: b1.1, b1.0, " in capsys.readouterr().err
     assert main(["history", small, "--slot", "7"]) == 3
 
 
