@@ -141,12 +141,9 @@ def _undeclared(view: ProcessView) -> Iterator[Loss]:
     if not view.info.pools:
         return
     for table in view.process.present:
-        if view.columns(table).has("pool"):
-            for name in sorted(view.columns(table).texts("pool").used - declared):
-                why = (
-                    f"events of {table} name pool {printable(name)}, which the process line does not declare"
-                )
-                yield Loss(first=0, last=END, table=table, why=why, column=True)
+        for name in sorted(view.pools_of(table) - declared):
+            why = f"events of {table} name pool {printable(name)}, which the process line does not declare"
+            yield Loss(first=0, last=END, table=table, why=why, column=True)
 
 
 def _holes(view: ProcessView, damaged: tuple[Loss, ...]) -> Iterator[Loss]:

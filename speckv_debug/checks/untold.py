@@ -30,11 +30,10 @@ def untold(view: ProcessView, scope: Scope) -> Mapping[str, Indices]:
 
 def lacks(view: ProcessView, scope: Scope) -> Iterator[tuple[str, str, Mask]]:
     """Table, column and events of what is lacking; a recording may do without steps altogether."""
-    stepless = view.columns("accept").absent("step").all()
     for table, names in getattr(scope, "rests_on", {}).items():
         for name in () if not len(view.columns(table)) else names:
             found = view.columns(table).absent(name) & _counted(view, table)
-            if found.any() and not (name == "step" and stepless):
+            if found.any() and not (name == "step" and view.stepless):
                 yield table, name, found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,13 +11,16 @@ import numpy as np
 from speckv_debug.checks.explaining import OnError, finding_of
 from speckv_debug.checks.folding import FINDINGS_A_RULE, NAMED_MORE, Fold, counted, fold_key
 from speckv_debug.checks.progress import Progress
-from speckv_debug.checks.rule import Rule, Scope
+from speckv_debug.checks.rule import Indices, Rule, Scope
 from speckv_debug.checks.untold import lacks
 from speckv_debug.model.finding import Finding
+from speckv_debug.replay.carried import Carried
+from speckv_debug.replay.ledger_stream import LedgerStream
+from speckv_debug.replay.ownership import SCOPES as OF_LEDGER
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.view import ProcessView
-from speckv_debug.replay.windows import SCOPES, WindowView, windows
+from speckv_debug.replay.windows import OF_LIVES, SCOPES, SPARING, WindowView, windows
 
 LOOKING_BACK = ("LOC-ROW",)
 """Rules whose findings name an earlier step: where they have any, they see the process whole."""
@@ -69,43 +72,69 @@ def judge_windows(
 
     All are laws, or all are of replay; without kernels the latter are left to say so.
     """
-    local = [rule for rule in rules if rule.scope in SCOPES]
+    local, of_lives, of_ledger = (
+        [rule for rule in rules if rule.scope in scopes] for scopes in (SCOPES, OF_LIVES, OF_LEDGER)
+    )
     if any(rule.replays for rule in local) and view.kernels.missing is not None:
         return {}
-    found = {rule.id: WindowVerdict() for rule in local}
+    found = {rule.id: WindowVerdict() for rule in (*local, *of_lives, *of_ledger)}
+    lives, ledger = LifeRules(of_lives, found, on_error), LedgerRules(view, of_ledger, found)
     judged = False
-    for window in windows(view) if local else ():
+    keep = any(rule.id not in found and rule.scope not in SPARING for rule in rules)
+    for window in windows(view, keep=keep) if found else ():
         judged = True
         progress.read(window.share, len(rules))
         for rule in local:
-            _judge_window(rule, window, found[rule.id], on_error)
+            judge_window(rule, window, window, found[rule.id], on_error)
+        lives.judge(window)
+        ledger.judge(window)
+    ledger.finish(judged)
     return {id: verdict for id, verdict in found.items() if judged and not verdict.whole}
 
 
-def _judge_window(rule: Rule, window: WindowView, found: WindowVerdict, on_error: OnError) -> None:
+def judge_window(
+    rule: Rule,
+    window: WindowView,
+    view: ProcessView,
+    found: WindowVerdict,
+    on_error: OnError,
+    since: int | None = None,
+) -> None:
+    """What a rule says of the scope of one window.
+
+    Args:
+        view: The window, or the window with earlier events before its own.
+        since: The last `seq` before the window; of instances up to that nothing is asked.
+    """
     if found.whole:
         return
     try:
-        scope: Scope = getattr(window, rule.scope)
-        found.whole = _looks_further(scope, found) or any(lacks(window, scope))
+        scope: Scope = getattr(view, rule.scope)
+        found.whole = _looks_further(scope, found, since) or any(lacks(window, scope))
         if not found.whole:
-            _judge_scope(rule, window, scope, found, on_error)
+            _judge_scope(rule, window, scope, found, on_error, since)
     except Exception:  # noqa: BLE001 - it raises again, and is told, when it sees the process whole
         found.whole = True
 
 
 def _judge_scope(
-    rule: Rule, window: WindowView, scope: Scope, found: WindowVerdict, on_error: OnError
+    rule: Rule,
+    window: WindowView,
+    scope: Scope,
+    found: WindowVerdict,
+    on_error: OnError,
+    since: int | None,
 ) -> None:
     verdict = rule.check(scope)
-    found.instances += len(scope)
-    hidden = np.zeros(len(scope), dtype=np.bool_)
+    hidden = np.zeros(len(scope), dtype=np.bool_) if since is None else _seq(scope) <= since
+    found.instances += len(scope) - int(np.count_nonzero(hidden))
     for why, indices in verdict.unknown.items():
-        found.unknown[why] += int(np.count_nonzero(~hidden[indices]))
+        if count := int(np.count_nonzero(~hidden[indices])):
+            found.unknown[why] += count
         hidden[indices] = True
     failed = verdict.failed[~hidden[verdict.failed]]
-    found.whole = rule.id in LOOKING_BACK and len(failed) > 0
-    for index in failed.tolist():
+    found.whole = len(failed) > 0 and (since is not None or rule.id in LOOKING_BACK)
+    for index in failed.tolist() if not found.whole else ():
         key = fold_key(scope, index)
         if (fold := found.folds.get(key)) is not None:
             fold.repeats += 1
@@ -117,9 +146,73 @@ def _judge_scope(
             found.more.append(scope.place(index))
 
 
-def _looks_further(scope: Scope, found: WindowVerdict) -> bool:
+def _seq(scope: Scope) -> Indices:
+    """Where the instances stand; every scope of lives says so."""
+    found: Indices = getattr(scope, "seq")  # noqa: B009 - no part of what other scopes have
+    return found
+
+
+def _looks_further(scope: Scope, found: WindowVerdict, since: int | None) -> bool:
     """Rows that no call of their step moves may be moved later; tensors compacted in some windows are due in all."""
+    if since is not None and (further := getattr(scope, "looks_further", None)) is not None:
+        return bool((further & (_seq(scope) > since)).any())
     if not isinstance(scope, Settlements) or not len(scope):
         return False
     before, found.tensors = found.tensors, scope.tensors
     return bool(len(scope.suspects)) or before not in (None, scope.tensors)
+
+
+class LifeRules:
+    """Rules whose instances look at earlier events of their lives; where one is broken, it sees the process whole."""
+
+    def __init__(self, rules: Sequence[Rule], found: Mapping[str, WindowVerdict], on_error: OnError) -> None:
+        self._rules, self._found, self._on_error = rules, found, on_error
+        self._carried = Carried()
+
+    def judge(self, window: WindowView) -> None:
+        """Judge the next window."""
+        left = [rule for rule in self._rules if not self._found[rule.id].whole]
+        if not left:
+            return
+        try:
+            view = self._carried.view(window, window.tables)
+            for rule in left:
+                judge_window(rule, window, view, self._found[rule.id], self._on_error, view.since)
+                self._found[rule.id].whole |= rule.scope == "reserves" and self._carried.late
+            self._carried.turn(view, window.end)
+            view.close()
+        except Exception:  # noqa: BLE001 - what it is shows when the rules see the process whole
+            for rule in left:
+                self._found[rule.id].whole = True
+
+
+class LedgerRules:
+    """Rules that judge what the ledger noticed; where an instance is broken, the ledger is folded over the whole."""
+
+    def __init__(self, view: ProcessView, rules: Sequence[Rule], found: Mapping[str, WindowVerdict]) -> None:
+        self._rules, self._found = rules, found
+        self._stream = LedgerStream(view.process)
+
+    def judge(self, window: WindowView) -> None:
+        """Fold the next window."""
+        self._go_on(lambda: self._stream.feed(window.columns))
+
+    def finish(self, judged: bool) -> None:
+        """Say what it came to, if there was any window."""
+        if judged:
+            self._go_on(self._stream.finish)
+        for rule in self._rules if judged else ():
+            found, law = self._found[rule.id], OF_LEDGER[rule.scope]
+            if not found.whole:
+                counts = self._stream.counts[law]
+                found.whole, found.instances = counts.broken, counts.codes.total()
+                found.unknown = counts.unknown(self._stream.ledger, law)
+
+    def _go_on(self, step: Callable[[], None]) -> None:
+        if not self._rules or self._found[self._rules[0].id].whole:
+            return
+        try:
+            step()
+        except Exception:  # noqa: BLE001 - what it is shows when the ledger is folded over the whole
+            for rule in self._rules:
+                self._found[rule.id].whole = True

@@ -20,6 +20,7 @@ from speckv_debug.recording.problem import Problem
 from speckv_debug.recording.schema import TABLES
 from speckv_debug.recording.spool import read_spool, spool_path
 from speckv_debug.recording.stream import batches_of, windows_of
+from speckv_debug.recording.survey import Extent, Look, Survey, damaged_in
 from speckv_debug.recording.table_files import Piece, TableFiles, seq_of
 from speckv_debug.recording.tail import unfinished_tail
 
@@ -45,6 +46,7 @@ class ProcessRecording:
         self._tables: dict[str, pa.Table] = {}
         self._seqs: dict[str, npt.NDArray[np.int64]] = {}
         self._gaps: list[tuple[int, int]] | None = None
+        self._survey: Survey | None = None
 
     @cached_property
     def files(self) -> Mapping[str, TableFiles]:
@@ -70,7 +72,25 @@ class ProcessRecording:
     @property
     def present(self) -> tuple[str, ...]:
         """Tables with rows, in the schema's order."""
-        return tuple(name for name, seq in self.seqs.items() if len(seq))
+        return tuple(name for name in TABLES if name in self.extents)
+
+    @property
+    def extents(self) -> Mapping[str, Extent]:
+        """Tables with rows and how far they reach; after a survey without their seq columns."""
+        if (known := self._known) is not None:
+            return known.extents
+        return {n: Extent(int(seq[0]), int(seq[-1]), len(seq)) for n, seq in self.seqs.items() if len(seq)}
+
+    def survey(self, columns: list[str], look: Look) -> Survey:
+        """Show seq and some columns of all tables to `look`, stretch by stretch, and keep what they say together."""
+        self._survey = Survey.of(self.files, columns, look)
+        return self._survey
+
+    @property
+    def _known(self) -> Survey | None:
+        """The survey, unless damage has shown since."""
+        survey = self._survey
+        return survey if survey is not None and survey.damaged == damaged_in(self.files) else None
 
     def table(self, name: str) -> pa.Table:
         """The whole table, sorted by seq, each seq once, in the schema's columns; empty if absent."""
@@ -103,6 +123,8 @@ class ProcessRecording:
 
     def gaps(self) -> list[tuple[int, int]]:
         """Missing seq ranges `[a, b)` between recorded events; reads only the seq columns."""
+        if (known := self._known) is not None and known.dense:
+            return []
         seqs = self.seqs  # reads what is not known yet
         if self._gaps is None:
             self._gaps = holes(seqs.values())
@@ -114,14 +136,14 @@ class ProcessRecording:
 
         A stream may begin at any seq, so this is no gap. One written by hand may count its process line as event 0.
         """
-        first = min((int(seq[0]) for seq in self.seqs.values() if len(seq)), default=0)
+        first = min((extent.first for extent in self.extents.values()), default=0)
         by_hand = self.clean is None and first == 1
         return first if self.info.from_start and not by_hand else 0
 
     @property
     def last_seq(self) -> int | None:
         """The last event, None without any; reads only the seq columns."""
-        return max((int(seq[-1]) for seq in self.seqs.values() if len(seq)), default=None)
+        return max((extent.last for extent in self.extents.values()), default=None)
 
     def batches(self, max_events: int = 65_536) -> Iterator[EventBatch]:
         """The stream in stretches of at most `max_events`; holds about one part file a table in memory."""

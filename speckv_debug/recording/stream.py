@@ -22,10 +22,8 @@ def batches_of(
 ) -> Iterator[EventBatch]:
     """The stream from `first_seq` to `last_seq`, both included, in stretches of at most `max_events`."""
     cursors = [_Cursor(name, each.pieces(), first_seq, last_seq) for name, each in files.items()]
-    while sum(cursor.fill() for cursor in cursors):
-        up_to = min((cursor.last for cursor in cursors if cursor.has_more), default=None)
-        stretch = {cursor.name: cursor.take(up_to) for cursor in cursors}
-        yield from _split({n: t for n, t in stretch.items() if t.num_rows}, max_events)
+    for stretch in _stretches(cursors):
+        yield from _split(stretch, max_events)
 
 
 def windows_of(files: Mapping[str, TableFiles], ends: Sequence[int]) -> Iterator[Mapping[str, pa.Table]]:
@@ -35,14 +33,36 @@ def windows_of(files: Mapping[str, TableFiles], ends: Sequence[int]) -> Iterator
         yield {cursor.name: cursor.take_all(end) for cursor in cursors}
 
 
+def stretches_of(files: Mapping[str, TableFiles], columns: list[str]) -> Iterator[Mapping[str, pa.Table]]:
+    """seq and some columns, of the tables that have them, in stretches that hold all events up to their last seq."""
+    wanted = {name: [c for c in columns if c in SCHEMAS[name].names] for name in files}
+    cursors = [_Cursor(n, each.pieces(wanted[n]), None, None, wanted[n]) for n, each in files.items()]
+    yield from _stretches(cursors)
+
+
+def _stretches(cursors: list[_Cursor]) -> Iterator[dict[str, pa.Table]]:
+    while sum(cursor.fill() for cursor in cursors):
+        up_to = min((cursor.last for cursor in cursors if cursor.has_more), default=None)
+        stretch = {cursor.name: cursor.take(up_to) for cursor in cursors}
+        yield {name: table for name, table in stretch.items() if table.num_rows}
+
+
 class _Cursor:
     """Where the stream stands in one table."""
 
-    def __init__(self, name: str, pieces: list[Piece], first: int | None, last: int | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        pieces: list[Piece],
+        first: int | None,
+        last: int | None,
+        columns: list[str] | None = None,
+    ) -> None:
         self.name = name
         self._first, self._last = first, last
         self._pieces = [p for p in pieces if not self._outside(p.first, p.last)][::-1]
-        self._table = empty_table(SCHEMAS[name])
+        fields = [f for f in SCHEMAS[name] if columns is None or f.name in ("seq", *columns)]
+        self._table = empty_table(pa.schema(fields))
         self._seq = seq_of(self._table)
 
     @property

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from speckv_debug.kernels.reserve import pages_between
 from speckv_debug.replay import ledger_cache, ledger_lengths, ledger_pages, ledger_rows, ledger_uses
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ledger_book import FREE, UNKNOWN
+from speckv_debug.replay.further import LooksFurther
+from speckv_debug.replay.ledger_book import FREE, UNKNOWN, PageBook
 from speckv_debug.replay.ledger_events import GIVING, TABLES, GetColumns, LedgerEvents, Order
 from speckv_debug.replay.ledger_facts import JUDGED, LATE, UNSEEN, End, Facts
 from speckv_debug.replay.ledger_groups import FreeGroups
@@ -66,11 +67,14 @@ class Ledger:
         now: int64, what compiled code has to know besides: see `WHY` and the names beside it.
     """
 
-    def __init__(self, process: ProcessRecording, columns: GetColumns) -> None:
+    def __init__(
+        self, process: ProcessRecording, events: LedgerEvents, books: list[PageBook] | None = None
+    ) -> None:
         self.process, self.info = process, process.info
-        self.events = LedgerEvents(columns, process.info)
+        self.events = events
         self.namespaces = self.events.namespaces
-        self.books = self.events.books()
+        self.books = books or self.events.books()
+        self.granted, self.grouped = events.granted, len(events.rows["free_group"]) > 0
         self.main = self.books[self.namespaces.main]
         self.page_size = self.namespaces.all[self.namespaces.main].page_size
         self.facts = Facts()
@@ -101,14 +105,35 @@ class Ledger:
         cls, process: ProcessRecording, until_seq: int | None = None, *, columns: GetColumns | None = None
     ) -> Ledger:
         """The ledger after all events with `seq <= until_seq`, after the last one if None."""
-        ledger = cls(process, columns or (lambda table: Columns(process.table(table))))
+        events = LedgerEvents(columns or (lambda table: Columns(process.table(table))), process.info)
+        ledger = cls(process, events)
         ledger._run(until_seq)
         return ledger
 
-    def _prepare(self) -> None:
+    def take(self, events: LedgerEvents) -> None:
+        """Go on with the events of a later window; what refers to rows of the one before has been renumbered."""
+        if events.granted - self.granted:
+            raise LooksFurther("an allocator hands out its first page late")
+        cache = self.events.slots["cache"].columns.texts("action")
+        self.totals.take(len(events.rows["pool_stat"]), bool(cache.equal("session_restore").any()))
+        self.events, self.grouped = events, self.grouped or len(events.rows["free_group"]) > 0
+        self.store.before = np.full(sum(len(events.slots[name]) for name in GIVING), -1, dtype=np.int32)
+        self._prepare_facts()
+
+    def fold_on(self, staying: int) -> None:
+        """Fold the events of a window; that many rows were folded with the window before."""
+        if any(untold(self)):
+            raise LooksFurther("an event does not say what it did")
+        order = self.events.order()
+        self.folder(self.process.rows)(order.part(staying, len(order.seq)))
+
+    def _prepare_facts(self) -> None:
         for law, tables in JUDGED.items():
             for table in tables:
                 self.facts.prepare(law, table, len(self.events.table(table)))
+
+    def _prepare(self) -> None:
+        self._prepare_facts()
         if self.seen_whole:
             self.main.forget(FREE)
             space = self.namespaces.all[self.namespaces.main]

@@ -15,6 +15,8 @@ UNKNOWN, FREE, HELD = 0, 1, 2
 TREE, SAVED = 3, 4
 """Places in `PageBook.counts` behind those of the states."""
 NOBODY = -1
+LONG_AGO = -2
+"""Instead of the free that freed a page last: it is not among those that a window still knows."""
 
 
 def lowest(states: npt.NDArray[np.int8]) -> int:
@@ -37,7 +39,7 @@ class PageBook:
         host: 1 of a page loaded back from the host, which a tree node holds without an insert.
         pending: Deferred free group in which the page waits, -1 if none.
         refs: Entries of live rows of req_to_token that lie in the page.
-        freed_by: Row of the table `free` that freed it last, -1 if none.
+        freed_by: Row of the table `free` that freed it last, -1 if none, `LONG_AGO` if it is not known any more.
         counts: How many pages are in each state, how many the tree holds (`TREE`), and a session alone (`SAVED`).
     """
 

@@ -135,6 +135,11 @@ class LedgerEvents:
             for name in ("out_cache_loc", "table_slots")
         )
 
+    @property
+    def granted(self) -> set[int]:
+        """Allocators that hand pages out."""
+        return {self.namespaces.main, *np.unique(self.slots["alloc"].namespace).tolist()}
+
     def order(self) -> Order:
         """The order over all tables."""
         seqs = [self.table(name).columns.ints("seq") for name in TABLES]
@@ -163,7 +168,7 @@ class LedgerEvents:
 
     def books(self) -> list[PageBook]:
         """An empty book for each allocator, as large as the pages that the recording names."""
-        granted = {self.namespaces.main, *np.unique(self.slots["alloc"].namespace).tolist()}
+        granted = self.granted
         lists = (*self.slots.values(), self.accept_written, self.accept_table)
         return [
             PageBook(max(rows.top(number) for rows in lists), space.paged and number in granted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from speckv_debug.replay.further import LooksFurther
 from speckv_debug.replay.ledger_facts import Facts
 from speckv_debug.replay.ragged import NULL
 
@@ -36,6 +37,12 @@ class FreeGroups:
     def end(self, group: int) -> list[int]:
         """Close a group; its frees in order."""
         return self.waiting.pop(group, [])
+
+    def renumber(self, gone: int) -> None:
+        """Count the rows of the table `free` from a later one on."""
+        if any(free < gone for frees in self.waiting.values() for free in frees):
+            raise LooksFurther("a free group stays open for long")
+        self.waiting = {group: [free - gone for free in frees] for group, frees in self.waiting.items()}
 
     def lose(self, facts: Facts, why: int) -> None:
         """What waits can't be judged."""

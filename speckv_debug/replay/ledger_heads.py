@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from speckv_debug.replay.further import LooksFurther
 from speckv_debug.replay.ledger_facts import PASS, UNSEEN, Broken
 from speckv_debug.replay.ledger_groups import NEVER
 from speckv_debug.replay.ledger_tenure import Tenure
@@ -58,6 +59,12 @@ class Heads:
             else:
                 ledger.facts.mark("unsafe", "release", head.release, PASS)
         self.waiting.clear()
+
+    def renumber(self, gone: int) -> None:
+        """Count the rows of the table `release` from a later one on."""
+        if any(head.release < gone for head in self.waiting):
+            raise LooksFurther("a release waits long for its frees")
+        self.waiting = [replace(head, release=head.release - gone) for head in self.waiting]
 
     def finish(self, ledger: Ledger) -> None:
         """The recording ends; inside a group the frees to come are not known."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from speckv_debug.replay.further import LooksFurther
 from speckv_debug.replay.ledger_facts import PASS, UNSEEN, Broken
 from speckv_debug.replay.ledger_tenure import Tenure
 from speckv_debug.replay.ragged import Int64s
@@ -66,6 +67,12 @@ class Orphans:
                 pages=pages,
             )
         )
+
+    def renumber(self, gone: int) -> None:
+        """Count the rows of the table `table_write` from a later one on."""
+        if any(overwritten.write < gone for overwritten in self.waiting):
+            raise LooksFurther("overwritten entries wait long for a settled point")
+        self.waiting = [replace(each, write=each.write - gone) for each in self.waiting]
 
     def settle(self, ledger: Ledger) -> None:
         """Judge what waits: broken where a page is neither free nor with anyone."""

@@ -27,13 +27,19 @@ class Totals:
         counted: int64[3, pool_stats], pages that are free, that the tree holds, and that only a session holds.
         lost: By pool_stat, the pages that nobody holds and that are not free; absent where there are none.
         doubtful: Pages that lost a holder and may have none left.
+        restored: A session went on before the events that are folded now.
     """
 
     def __init__(self, stats: int) -> None:
-        self.whole = False
+        self.whole = self.restored = False
         self.counted = np.full((len(COUNTED), stats), NULL, dtype=np.int64)
         self.lost: dict[int, tuple[int, ...]] = {}
         self.doubtful: list[Int64s] = []
+
+    def take(self, stats: int, restored: bool) -> None:
+        """Go on with so many pool_stats of a later window; whether a session went on in the one before."""
+        self.restored |= restored
+        self.counted, self.lost = np.full((len(COUNTED), stats), NULL, dtype=np.int64), {}
 
     def doubt(self, pages: Int64s) -> None:
         """These pages lost a holder: the next settled point shows whether another one has them."""

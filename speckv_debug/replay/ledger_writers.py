@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN
+from speckv_debug.replay.further import LooksFurther
+from speckv_debug.replay.ledger_book import FREE, HELD, LONG_AGO, NOBODY, UNKNOWN
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_rows import others_in
 from speckv_debug.replay.ledger_tenure import Tenure
@@ -60,6 +61,8 @@ def in_flight(ledger: Ledger, table: str, index: int, page: int, tenure: Tenure 
     latest launch. Two lanes are ordered by step only.
     """
     free = int(ledger.main.freed_by[page])
+    if free == LONG_AGO:
+        raise LooksFurther("a page is used that was freed long before")
     if free < 0:
         return False
     frees, uses = ledger.events.slots["free"], ledger.events.table(table)

@@ -9,6 +9,7 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.engine_version import preclaims
 from speckv_debug.replay.lives import NEVER, Lives
 from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.places import Place, place_of
@@ -70,6 +71,11 @@ class Picked:
     def __len__(self) -> int:
         return len(self.index)
 
+    @property
+    def seq(self) -> Int64s:
+        """Of each event."""
+        return self.ints("seq")
+
     def place(self, index: int) -> Place:
         """Where the event stands."""
         return place_of(self.columns, int(self.index[index]))
@@ -101,6 +107,12 @@ class Commits(Picked):
         )
         self.before = lengths.previous(self.ints("seq"), self.life)
         self.accept = self._accepts()
+
+    @property
+    def looks_further(self) -> Mask:
+        """What a window of the process may not hold all of: the accept may be elsewhere, or a bonus that was claimed."""
+        lacking = (self.life >= 0) & (self.ints("step") != NULL) & (self.accept < 0)
+        return np.asarray(lacking | preclaims(self.info))
 
     @cached_property
     def accept_len(self) -> Int64s:

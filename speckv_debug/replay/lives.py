@@ -21,6 +21,7 @@ class Lives:
     """`of(table)[i]` is the number of the life that event i belongs to, -1 where it names no row or epoch.
 
     Attributes:
+        rows, epochs: Of each life, int64[lives]; they are numbered by row, then epoch.
         begin: `seq` of the first event that names the life, int64[lives].
         end: `seq` of its end, a final release, its row_free or the row's next epoch; NEVER if none was seen.
     """
@@ -28,14 +29,14 @@ class Lives:
     def __init__(self, columns: Callable[[str], Columns]) -> None:
         pairs = [(columns(name).ints("row"), columns(name).ints("epoch")) for name in NAMING]
         rows, epochs = (np.concatenate(column) for column in zip(*pairs, strict=True))
-        numbers, self._rows = _numbered(rows, epochs)
+        numbers, self.rows, self.epochs = _numbered(rows, epochs)
         bounds = np.cumsum([len(row) for row, _ in pairs])[:-1]
         self._of = dict(zip(NAMING, np.split(numbers, bounds), strict=True))
         self._columns = columns
         self.begin, self.end = self._begins(), self._ends()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def of(self, table: str) -> Int64s:
         """The life of each event of a table."""
@@ -79,16 +80,17 @@ class Lives:
         numbers, seqs = self._of["row_alloc"], self._columns("row_alloc").ints("seq")
         opened = np.full(len(self), NEVER, dtype=np.int64)
         np.minimum.at(opened, numbers[numbers >= 0], seqs[numbers >= 0])
-        same_row = self._rows[1:] == self._rows[:-1]  # lives are numbered by row, then epoch
+        same_row = self.rows[1:] == self.rows[:-1]  # lives are numbered by row, then epoch
         end[:-1][same_row] = opened[1:][same_row]
         return end
 
 
-def _numbered(rows: Int64s, epochs: Int64s) -> tuple[Int64s, Int64s]:
-    """Number of each (row, epoch), ascending by row and epoch, -1 where one is absent; and each number's row."""
+def _numbered(rows: Int64s, epochs: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Number of each (row, epoch), ascending by row and epoch, -1 where one is absent; each number's row and epoch."""
     known = (rows != NULL) & (epochs != NULL)
     if not known.any():
-        return np.full(len(rows), -1, dtype=np.int64), np.empty(0, dtype=np.int64)
+        nothing = np.empty(0, dtype=np.int64)
+        return np.full(len(rows), -1, dtype=np.int64), nothing, nothing
     low_row, low_epoch = (int(column.min(where=known, initial=NEVER)) for column in (rows, epochs))
     high_row, high_epoch = (int(column.max(where=known, initial=NULL)) for column in (rows, epochs))
     span = high_epoch - low_epoch + 1
@@ -96,13 +98,14 @@ def _numbered(rows: Int64s, epochs: Int64s) -> tuple[Int64s, Int64s]:
         keys, inverse = np.unique(np.stack((rows, epochs), axis=1)[known], axis=0, return_inverse=True)
         numbers = np.full(len(rows), -1, dtype=np.int64)
         numbers[known] = inverse.reshape(-1)
-        return numbers, keys[:, 0]
+        return numbers, keys[:, 0], keys[:, 1]
     packed = np.where(known, (rows - low_row) * span + epochs - low_epoch, -1)
     present = np.zeros((high_row - low_row + 1) * span + 1, dtype=np.bool_)
     present[packed] = True
     present[-1] = False  # where what is absent went
     number = np.cumsum(present) - 1
-    return np.where(known, number[packed], -1), np.flatnonzero(present) // span + low_row
+    row, epoch = np.divmod(np.flatnonzero(present), span)
+    return np.where(known, number[packed], -1), row + low_row, epoch + low_epoch
 
 
 def _ascending(seq: Int64s) -> bool:

@@ -33,6 +33,19 @@ NEEDS = {
 ENDS = ("release", "row_free")
 OF_USES = ("dangling", "owned")
 """Laws that are judged at forwards and verifies."""
+LEAK = "leak"
+"""What is judged at the end of a request's hold."""
+SCOPES = {
+    "frees": "double",
+    "reclaims": "unsafe",
+    "holds": "alias",
+    "uses": "dangling",
+    "writers": "owned",
+    "overwrites": "orphan",
+    "pool_totals": "totals",
+    "request_ends": LEAK,
+}
+"""Scope of a rule → what the ledger judges for it."""
 
 
 class Judged:
@@ -40,7 +53,7 @@ class Judged:
 
     def __init__(self, ledger: Ledger, law: str, codes: Codes) -> None:
         self.ledger, self.law = ledger, law
-        self.codes = codes if (why := _unlisted(ledger, law)) is None else np.full_like(codes, why)
+        self.codes = codes if (why := unlisted(ledger, law)) is None else np.full_like(codes, why)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -94,7 +107,7 @@ class RequestEnds(Judged):
 
     def __init__(self, ledger: Ledger) -> None:
         self.ends = sorted(ledger.facts.ends, key=lambda end: end.seq)
-        super().__init__(ledger, "leak", np.array([end.code for end in self.ends], dtype=np.uint8))
+        super().__init__(ledger, LEAK, np.array([end.code for end in self.ends], dtype=np.uint8))
 
     def end(self, index: int) -> End:
         """The end itself."""
@@ -161,7 +174,7 @@ def event_place(ledger: Ledger, table: str, row: int) -> Place:
     return replace(place, pool=pool)
 
 
-def _unlisted(ledger: Ledger, law: str) -> int | None:
+def unlisted(ledger: Ledger, law: str) -> int | None:
     """The code of the table that was not recorded whole, if the law needs one."""
     info = ledger.info
     if law != "double" and not ledger.main.paged:
@@ -169,7 +182,7 @@ def _unlisted(ledger: Ledger, law: str) -> int | None:
     missing = [name for name in NEEDS[law] if not info.records(name)]
     if law != "double" and law != "dangling" and not any(info.records(name) for name in ENDS):
         missing.append("release")
-    if "free_group" in missing and ledger.page_size == 1 and not len(ledger.events.rows["free_group"]):
+    if "free_group" in missing and ledger.page_size == 1 and not ledger.grouped:
         missing.remove("free_group")
     if not missing:
         return None

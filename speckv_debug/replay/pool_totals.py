@@ -21,6 +21,8 @@ MOVING = "the pool's total is not the size that the process declares"
 SHARING = ("swa", "mamba")
 SHARED = "the pools of a hybrid model may share their memory: how much is available moves with the other pool"
 OTHER_UNITS = "under decode context parallelism the tree counts in other units than the allocator"
+REASONS = (UNTOLD, MOVING, SHARED, OTHER_UNITS)
+"""Why a sum can't be judged though the ledger knows its own figures, in the order in which they are asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +131,8 @@ def _named(ledger: Ledger) -> int:
 
 
 def _first_restore(ledger: Ledger) -> int:
+    if ledger.totals.restored:
+        return NULL
     columns = ledger.events.slots["cache"].columns
     seqs = columns.ints("seq")[columns.texts("action").equal("session_restore")]
     return int(seqs.min(initial=np.iinfo(np.int64).max))

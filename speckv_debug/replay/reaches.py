@@ -69,6 +69,11 @@ class Reaches(OfTargetWrites):
         found = (self.end != NULL) & (self.allocated != NULL) & (self.end > self.allocated)
         return mask(found & (self.end > self.allocated + self.granted)) if found.any() else mask(found)
 
+    @property
+    def looks_further(self) -> Mask:
+        """What a window of the process may not hold all of: what was granted since K was told."""
+        return self.beyond
+
     @cached_property
     def ended(self) -> Mask:
         """The request had ended when the forward came: it was in flight."""

@@ -40,6 +40,8 @@ class SessionTrims(Picked):
 
     def _next(self) -> Int64s:
         """Only the event right behind the trim counts: a later one would tell of another length."""
+        if not len(self):
+            return self.index
         rows = np.flatnonzero(self.lengths.main & (self.lengths.lives.of("lengths") >= 0))
         own, seqs = self.lengths.lives.of("lengths")[rows], self._table.ints("seq")[rows]
         order = np.lexsort((seqs, own))
@@ -49,6 +51,11 @@ class SessionTrims(Picked):
         after = np.where(known & (own[place] == self.life), rows[place], -1)
         told = np.append(self._table.texts("cause").equal(TRIM), False)
         return np.where(told[after], after, -1)
+
+    @property
+    def looks_further(self) -> Mask:
+        """The lengths behind a trim may lie behind a window of the process."""
+        return np.ones(len(self), dtype=np.bool_)
 
     @cached_property
     def target(self) -> Int64s:

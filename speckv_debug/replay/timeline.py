@@ -22,7 +22,7 @@ from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ledger import Ledger
-from speckv_debug.replay.ledger_events import GetColumns
+from speckv_debug.replay.ledger_events import GetColumns, LedgerEvents
 from speckv_debug.replay.ragged import NULL
 from speckv_debug.replay.sparse_table import SparseTable
 
@@ -60,7 +60,7 @@ class Timeline:
         self, process: ProcessRecording, until_seq: int | None = None, *, checkpoints: int = CHECKPOINTS
     ) -> None:
         self.process = process
-        self._ledger = Ledger(process, _columns(process, until_seq))
+        self._ledger = Ledger(process, LedgerEvents(_columns(process, until_seq), process.info))
         self._order = self._ledger.events.order()
         self._breaks = self._ledger.breaks()
         self._every = max(APART, -(-len(self._order.seq) // checkpoints))

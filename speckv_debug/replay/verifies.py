@@ -28,6 +28,16 @@ ROW_LISTS = ("draft_tokens", "positions", "out_cache_loc", "table_slots", "next_
 """Inputs that have one entry a row."""
 
 
+class _Ints:
+    """An integer column of the table as an attribute; it is read when it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, verifies: VerifyBatch, owner: type[VerifyBatch]) -> Int64s:
+        return verifies.columns.ints(self._name)
+
+
 class VerifyBatch:
     """One instance a row of `accept`: one request in one target verify.
 
@@ -38,15 +48,16 @@ class VerifyBatch:
     def __init__(self, accept: Columns, info: Process) -> None:
         self.columns = accept
         self.info = info
-        self.seq, self.step = accept.ints("seq"), accept.ints("step")
-        self.row, self.epoch = accept.ints("row"), accept.ints("epoch")
-        self.batch_index, self.block_start = accept.ints("batch_index"), accept.ints("block_start")
-        self.seq_len, self.new_seq_len = accept.ints("seq_len"), accept.ints("new_seq_len")
-        self.accept_len, self.num_correct = accept.ints("accept_len"), accept.ints("num_correct_drafts")
-        self.bonus_token = accept.ints("bonus_token")
+
+    seq, step = _Ints("seq"), _Ints("step")
+    row, epoch = _Ints("row"), _Ints("epoch")
+    batch_index, block_start = _Ints("batch_index"), _Ints("block_start")
+    seq_len, new_seq_len = _Ints("seq_len"), _Ints("new_seq_len")
+    accept_len, num_correct = _Ints("accept_len"), _Ints("num_correct_drafts")
+    bonus_token = _Ints("bonus_token")
 
     def __len__(self) -> int:
-        return len(self.seq)
+        return len(self.columns)
 
     def place(self, index: int) -> Place:
         """Where the verify stands."""

@@ -84,6 +84,7 @@ class ProcessView(StateScopes):
 
     Attributes:
         kept: Whether `keep` was called since it was made or forgot.
+        pools: Table → the pools that its events name, where all of it has been looked at.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class ProcessView(StateScopes):
         self.kernels = Kernels(device)
         self._columns: dict[str, Columns] = {}
         self.kept = False
+        self.pools: Mapping[str, AbstractSet[str]] = {}
 
     @property
     def info(self) -> Process:
@@ -130,7 +132,22 @@ class ProcessView(StateScopes):
         process, processes, kernels = self.process, self.processes, self.kernels
         vars(self).clear()
         self.process, self.processes, self.kernels = process, processes, kernels
-        self._columns, self.kept = {}, False
+        self._columns, self.kept, self.pools = {}, False, {}
+
+    def close(self) -> None:
+        """Free all memory now, for good: scopes refer to the view and to one another."""
+        vars(self).clear()
+
+    def pools_of(self, table: str) -> AbstractSet[str]:
+        """The pools that the events of a table name."""
+        if table not in self.pools and self.columns(table).has("pool"):
+            return self.columns(table).texts("pool").used
+        return self.pools.get(table, frozenset())
+
+    @property
+    def stepless(self) -> bool:
+        """Whether no verify says its step: a recording may do without steps altogether."""
+        return bool(self.columns("accept").absent("step").all())
 
     @cached_property
     def verifies(self) -> VerifyBatch:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ from speckv_debug.checks.windowed import judge_windows
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
-from speckv_debug.replay import windows
+from speckv_debug.replay import window_ends, windows
 from speckv_debug.replay.view import ProcessView, views
 from tests.slot_batches import TABLES, Batches
 from tests.unit.conftest import PROCESS
@@ -63,7 +64,7 @@ def test_windows_change_nothing(source: Path, events: int, tmp_path: Path) -> No
     import_jsonl(source, tmp_path / "x.speckv")
     with windows_of(events):
         process = Recording.open(tmp_path / "x.speckv").processes[0]
-        count = sum(1 for _ in windows.windows(ProcessView(process)))
+        count = sum(1 for _ in windows.windows(ProcessView(process), keep=True))
         assert count > 1
         found = judged(tmp_path / "x.speckv")
     assert found == judged(tmp_path / "x.speckv")
@@ -115,7 +116,7 @@ def test_no_window_is_read_for_rules_that_need_the_whole(tmp_path: Path) -> None
     import_jsonl(REAL[2], tmp_path / "x.speckv")
     view = ProcessView(Recording.open(tmp_path / "x.speckv").processes[0])
     with windows_of(1), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(windowed, "windows", lambda view: pytest.fail("read for nothing"))
+        patch.setattr(windowed, "windows", lambda view, keep: pytest.fail("read for nothing"))
         whole = [RULES[rule] for rule in ("RPL-SHADOW", "RPL-RESERVE")]
         assert judge_windows(view, whole, lambda rule, error: None, PROGRESS) == {}
 
@@ -155,9 +156,11 @@ def test_damage_that_shows_only_when_a_part_is_read_counts(tmp_path: Path) -> No
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=80), st.integers(1, 20))
 def test_no_step_goes_on_behind_the_end_of_a_window(steps: list[int], events: int) -> None:
-    seq = np.arange(len(steps), dtype=np.int64) * 3 + 5
-    with windows_of(events):
-        ends = windows._chosen(*windows._spans(seq, np.array(steps, dtype=np.int64)), int(seq[-1]) + 4)
+    seq, spans = np.arange(len(steps), dtype=np.int64) * 3 + 5, window_ends.Spans()
+    half = len(steps) // 2
+    for part in (slice(0, half), slice(half, None)):
+        spans.look({"accept": pa.table({"seq": seq[part], "step": np.array(steps[part], dtype=np.int64)})})
+    ends = window_ends.chosen(spans.closed(), int(seq[0]), int(seq[-1]) + 4, events)
     assert ends == sorted(set(ends)) and ends[-1] == int(seq[-1]) + 4
     for end in ends[:-1]:
         before = {step for step, at in zip(steps, seq.tolist(), strict=True) if at <= end}

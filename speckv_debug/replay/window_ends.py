@@ -1,0 +1,108 @@
+"""Where a long recording may be cut: behind events whose steps are over, and before those of steps to come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from speckv_debug.recording.arrays import filled
+from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.replay.ragged import NULL, Int64s
+
+STEPPED = ("accept", "move", "compact")
+"""Tables whose events all say their step where a recording is judged in windows."""
+OF_STEPS = (*STEPPED, "forward", "state_clear")
+"""Tables whose events of one step are looked at together."""
+OF_PREPARATIONS = ("reserve", "alloc", "lengths")
+"""The same of the preparation of a step, which may lie within the step before; of `lengths` those of `PREPARE`."""
+PREPARE = "spec_prepare"
+DENSE = 4
+"""Steps a row up to which steps are counted without sorting."""
+
+
+class Spans:
+    """First and last `seq` of each step, added up stretch by stretch."""
+
+    def __init__(self) -> None:
+        self.unknown = False
+        self._parts: dict[tuple[str, ...], list[tuple[Int64s, Int64s, Int64s]]] = {}
+
+    def look(self, stretch: Mapping[str, pa.Table]) -> None:
+        """Add the events of a stretch; those of one table are ascending."""
+        for family in (OF_STEPS, OF_PREPARATIONS):
+            for name in family:
+                if name in stretch:
+                    table = stretch[name]
+                    if name == "lengths":
+                        table = table.filter(pc.equal(table.column("cause"), PREPARE))
+                    seq, step = (_ints(table, column) for column in ("seq", "step"))
+                    known = step != NULL
+                    if not known.all():
+                        self.unknown |= name in STEPPED
+                        seq, step = seq[known], step[known]
+                    if len(seq):
+                        self._parts.setdefault(family, []).append(_spans(seq, step))
+
+    def closed(self) -> Int64s:
+        """`seq` of the last event of a step, where no step that has begun goes on behind it; ascending."""
+        spans = [_merged(parts) for parts in self._parts.values()]
+        if not spans:
+            return np.empty(0, dtype=np.int64)
+        first, last = (np.concatenate(column) for column in zip(*spans, strict=True))
+        order = np.argsort(first, kind="stable")
+        first, reach = first[order], np.maximum.accumulate(last[order])
+        return reach[:-1][reach[:-1] < first[1:]]
+
+
+def closed_ends(process: ProcessRecording, events: int) -> list[int] | None:
+    """Some `seq` behind which no step goes on that has begun before, the last event's among them.
+
+    None if steps can't be told apart, or events are missing between others.
+
+    Args:
+        process: It is read once, three columns alone.
+        events: How far the ends are apart, at least.
+    """
+    spans = Spans()
+    survey = process.survey(["step", "cause"], spans.look)
+    last = process.last_seq
+    if last is None or spans.unknown or not survey.dense:
+        return None
+    return chosen(spans.closed(), min(e.first for e in survey.extents.values()), last, events)
+
+
+def chosen(closed: Int64s, first: int, last: int, events: int) -> list[int]:
+    """Of these ends those that are so far apart, and the last event."""
+    ends: list[int] = []
+    for seq in closed.tolist():
+        if seq - (ends[-1] if ends else first) >= events:
+            ends.append(seq)
+    return [*(seq for seq in ends if seq < last), last]
+
+
+def _spans(seq: Int64s, step: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Steps of ascending events, each with the first and the last `seq`."""
+    low, high = int(step.min()), int(step.max())
+    if high - low >= DENSE * len(step):
+        steps, place = np.unique(step, return_inverse=True)
+        place = place.reshape(-1)
+    else:
+        steps, place = np.arange(low, high + 1), step - low
+    first, last, met = (np.zeros(len(steps), dtype=kind) for kind in (np.int64, np.int64, np.bool_))
+    first[place[::-1]], last[place], met[place] = seq[::-1], seq, True
+    return steps[met], first[met], last[met]
+
+
+def _merged(parts: list[tuple[Int64s, Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
+    """The first and last `seq` of each step over all parts."""
+    step, first, last = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(step, kind="stable")
+    begin = np.flatnonzero(np.diff(step[order], prepend=NULL) != 0)
+    return np.minimum.reduceat(first[order], begin), np.maximum.reduceat(last[order], begin)
+
+
+def _ints(table: pa.Table, column: str) -> Int64s:
+    return np.asarray(filled(table.column(column), NULL), dtype=np.int64)
