@@ -18,7 +18,16 @@ from speckv_debug.replay.ragged import NULL
     needs=("forward",),
     scope="draft_reads",
     look_at="forward_draft_extend, forward_draft_extend_after_decode",
-    follows=("ST-DRAFT", "LEN-SEQ", "LEN-TOKEN", "LOC-ROW"),
+    follows=(
+        "ST-DRAFT",
+        "LEN-SEQ",
+        "LEN-TOKEN",
+        "LOC-ROW",
+        "OWN-ALIAS",
+        "OWN-UAF",
+        "OWN-PAGESAFE",
+        "OWN-ROW",
+    ),
 )
 def drafts_stand_on_draft_kv(drafts: DraftReads) -> Judgement:
     """Draft KV of every position that the drafter reads was written, loaded or copied since its slot was granted.

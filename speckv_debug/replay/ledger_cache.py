@@ -9,6 +9,7 @@ import numpy as np
 from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN, lowest
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_lengths import settle_saved
+from speckv_debug.replay.ledger_publish import judge_insert
 from speckv_debug.replay.ledger_rows import end_of
 from speckv_debug.replay.ledger_tenure import Tenure
 from speckv_debug.replay.ragged import NULL, Int64s
@@ -60,6 +61,7 @@ def _judge_use(ledger: Ledger, index: int, pages: Int64s) -> None:
 def _insert(ledger: Ledger, index: int, pages: Int64s) -> None:
     rows, book = ledger.events.slots["cache"], ledger.main
     start, slots, of_slot = rows.ints("start")[index], rows.slots(index), rows.slot_pages(index)
+    judge_insert(ledger, index)
     with book.changing(pages):
         book.state[pages[book.state[pages] == UNKNOWN]] = HELD
         book.tree[pages] = 1

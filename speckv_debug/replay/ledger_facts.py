@@ -18,10 +18,11 @@ JUDGED = {
     "owned": ("forward", "accept"),
     "totals": ("pool_stat",),
     "orphan": ("table_write",),
+    "publish": ("cache",),
 }
 """What is judged at which events: freed twice, freed while in use, held twice, used while free, written by its holder, the
-sum of the pool, overwritten in a row."""
-RARE = ("orphan",)
+sum of the pool, overwritten in a row, put into the tree."""
+RARE = ("orphan", "publish")
 """Of which most events are no instance."""
 
 

@@ -28,6 +28,7 @@ NEEDS = {
     "leak": ROWS,
     "totals": ROWS,
     "orphan": ROWS,
+    "publish": ("table_write", "lengths"),
 }
 """Tables without whose every event a law of the ledger can't be judged."""
 ENDS = ("release", "row_free")

@@ -26,6 +26,7 @@ from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.ownership import EventFacts, Ownership, RequestEnds
 from speckv_debug.replay.pairs import DuePairs, PairMatch
 from speckv_debug.replay.pool_totals import PoolTotals
+from speckv_debug.replay.publications import Publications
 from speckv_debug.replay.rank_accepts import RankAccepts
 from speckv_debug.replay.reaches import Reaches
 from speckv_debug.replay.readers import NextReads
@@ -312,6 +313,11 @@ class ProcessView(StateScopes):
     def pool_totals(self) -> PoolTotals:
         """One instance a settled point at which the engine counted the main pool."""
         return PoolTotals(self.ownership.ledger)
+
+    @cached_property
+    def publications(self) -> Publications:
+        """One instance a node of the prefix tree that takes slots."""
+        return Publications(self.ownership.ledger)
 
     @cached_property
     def replayed_paths(self) -> ReplayedPaths:

@@ -234,6 +234,11 @@ FAULTS: tuple[Fault, ...] = (
         slots=320,
     ),
     _wrong(
+        "published-one-late",
+        "OWN-PUBLISH",
+        "a finished request gives the tree its slots from position 1 on, for a key that begins at position 0",
+    ),
+    _wrong(
         "row-freed-twice",
         "OWN-ROW",
         "the row of a finished request is given back again, so two requests get the same row",

@@ -157,6 +157,24 @@ def tail_freed_inside_a_page(engine: Engine, shot: Shot) -> None:
     wrap(engine.sessions, "trim_start", around)
 
 
+def published_one_late(engine: Engine, shot: Shot) -> None:
+    """A finished request offers the tree its slots from position 1 on, for a key that begins at position 0."""
+    shot.occasion = 1
+
+    def around(insert: Callable[..., tuple[Node, int]]) -> Callable[..., tuple[Node, int]]:
+        def faulty(tokens: Sequence[int], slots: Sequence[int], request: Request) -> tuple[Node, int]:
+            key = engine.tree.key(tokens)
+            held = len(engine.tree.slots_of(engine.tree._descend(key)))
+            new = request.ended and held < len(key) * engine.config.page_size
+            if new and shot.due(engine.observer.step, request.id):
+                slots = [*slots[1:], slots[0]]
+            return insert(tokens, slots, request)
+
+        return faulty
+
+    wrap(engine.tree, "insert", around)
+
+
 def row_freed_twice(engine: Engine, shot: Shot) -> None:
     """The row of a finished request is given back by two paths."""
     shot.occasion = 1
@@ -199,6 +217,7 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "session-row-overwritten": session_row_overwritten,
     "slot-of-another-request": slot_of_another_request,
     "tail-freed-inside-a-page": tail_freed_inside_a_page,
+    "published-one-late": published_one_late,
     "row-freed-twice": row_freed_twice,
     "trim-keeps-the-surplus": trim_keeps_the_surplus,
 }
