@@ -178,7 +178,7 @@ class LifeRules:
             view = self._carried.view(window, window.tables)
             for rule in left:
                 judge_window(rule, window, view, self._found[rule.id], self._on_error, view.since)
-                self._found[rule.id].whole |= rule.scope == "reserves" and self._carried.late
+                self._found[rule.id].whole |= rule.scope in self._carried.apart
             self._carried.turn(view, window.end)
             view.close()
         except Exception:  # noqa: BLE001 - what it is shows when the rules see the process whole

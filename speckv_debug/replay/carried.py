@@ -24,6 +24,8 @@ LISTS = ("draft_tokens", "positions", "accept_index", "out_cache_loc", "tokens",
 UNUSED = ("t_ns", "begin_ns", "end_ns", "site")
 ENDS = ("release", "row_alloc", "row_free")
 """Tables whose first events of a life count beside the last ones: one of them begins or ends it."""
+OF_ROWS = ("row_alloc", "row_free")
+"""Tables whose last event of a request row counts, whichever life it is of."""
 COMMIT = "verify_commit"
 TEXTS: Mapping[str, tuple[str, ...]] = {
     "forward": ("pool", "mode"),
@@ -68,11 +70,15 @@ class LivesView(ProcessView):
         """The window's tables that name lives."""
         return [name for name in NAMING if name in self._tables]
 
+    def carried(self, table: str) -> int:
+        """How many rows of a table were carried into the window."""
+        before = self.before.get(table)
+        return 0 if before is None else before.num_rows
+
     def rows(self, table: str, index: Int64s) -> pa.Table:
         """Some rows of a table to carry on, ascending."""
-        before, parts = self.before.get(table), []
+        before, parts, start = self.before.get(table), [], self.carried(table)
         names = [f.name for f in self._tables[table].schema if _is_carried(f)]
-        start = 0 if before is None else before.num_rows
         if before is not None:
             parts.append(before.take(pa.array(index[index < start])))
         own = self._tables[table].select(names).take(pa.array(index[index >= start] - start))
@@ -83,18 +89,23 @@ class Carried:
     """The events that are carried from window to window.
 
     Attributes:
-        late: Preparations of the latest window were going on in the one before it.
+        apart: Scopes that the latest window can't be judged by: what they look at lies apart from it.
     """
 
     def __init__(self) -> None:
         self._rows: dict[str, pa.Table] = {}
         self._gone: dict[int, int] = {}
         self._since = self._prepared = NULL
-        self.late = False
+        self._reset = False
+        self.apart: set[str] = set()
 
     def view(self, window: ProcessView, tables: Mapping[str, pa.Table]) -> LivesView:
         """The window with what it has to know of those before it."""
-        self.late = self._prepared != NULL and _prepares(window, self._prepared)
+        late = self._prepared != NULL and _prepares(window, self._prepared)
+        self.apart = {
+            name for name, is_apart in (("reserves", late), ("row_grants", self._reset)) if is_apart
+        }
+        self._reset |= bool(window.columns("cache").texts("action").equal("reset").any())
         return LivesView(window, tables, self._since, self._rows)
 
     def turn(self, view: LivesView, end: int) -> None:
@@ -104,7 +115,7 @@ class Carried:
             LooksFurther: Lives of a row are not one behind another, or one comes back long after its end.
         """
         lives = view.lengths.lives
-        self._require_order(lives)
+        self._require_order(view)
         kept = _kept(lives, self._since)
         for life in np.flatnonzero(~kept).tolist():
             row = int(lives.rows[life])
@@ -123,17 +134,23 @@ class Carried:
         chosen[known[_last_of_each(keys)]] = True
         if name in ENDS:
             chosen[known[len(known) - 1 - _last_of_each(keys[::-1])]] = True
+        if name in OF_ROWS:
+            rows = view.columns(name).ints("row")
+            chosen[_last_of_each(rows)] = True
         if name == "accept":
             chosen[known] |= _uncommitted(view, known)
         return np.flatnonzero(chosen)
 
-    def _require_order(self, lives: Lives) -> None:
-        """A life that is met for the first time is the last one of its row so far."""
-        new = lives.begin > self._since
+    def _require_order(self, view: LivesView) -> None:
+        """A life that is met for the first time is the last one of its row so far, and none that is gone is met again."""
+        lives = view.lengths.lives
+        new, met = lives.begin > self._since, np.zeros(len(lives) + 1, dtype=np.bool_)
         same_row = lives.rows[1:] == lives.rows[:-1]
         wrong = same_row & new[:-1] & (~new[1:] | (lives.begin[1:] < lives.begin[:-1]))
-        gone = [self._gone.get(row, NULL) for row in lives.rows[new].tolist()]
-        if wrong.any() or (lives.epochs[new] <= np.array(gone, dtype=np.int64)).any():
+        for name in view.named:
+            met[lives.of(name)[view.carried(name) :]] = True
+        gone = np.array([self._gone.get(row, NULL) for row in lives.rows.tolist()], dtype=np.int64)
+        if wrong.any() or (met[:-1] & (lives.epochs <= gone)).any():
             raise LooksFurther("lives of a request row are not one behind another")
 
 

@@ -85,6 +85,11 @@ class RowGrants:
         since = self._at(self.seq, self.before)
         return mask(first | (np.searchsorted(seqs, self.seq) > np.searchsorted(seqs, since)))
 
+    @property
+    def looks_further(self) -> Mask:
+        """What a window of the process may not hold all of: who ended in the row before, and what a session saved."""
+        return mask(self.held | (self.other >= 0) | self.not_held | self.of_another)
+
     @cached_property
     def held(self) -> Mask:
         """A grant of a row that another life holds, which was neither freed nor released."""
