@@ -49,6 +49,7 @@ class Columns:
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
+        self._names = frozenset(table.column_names)
         self._cache: dict[str | tuple[str, str], Any] = {}
 
     def __len__(self) -> int:
@@ -56,7 +57,7 @@ class Columns:
 
     def has(self, name: str) -> bool:
         """Whether the table has such a column."""
-        return name in self._table.column_names
+        return name in self._names
 
     def ints(self, name: str) -> Int64s:
         """An integer column as int64, NULL where absent."""
