@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import Any
 
-from benchmarks.mutation.state import Life, Line, State
+from benchmarks.mutation.state import Life, Line, State, life
 
-TURNING = frozenset({
-    "lengths", "row_alloc", "row_free", "table_write", "move", "forward", "free_group", "free", "pool_stat", "accept",
-    "compact", "reserve", "release",
-})  # fmt: skip
-"""Events behind which a difference may show that could not be seen before."""
+READERS = frozenset({"forward", "accept", "compact", "pool_stat", "release", "row_free"})
+"""Events that look at what was done before them: launches, accounts and ends."""
 PARTS = (
     "rows",
     "lengths",
@@ -43,18 +41,20 @@ def consequence(
     for line in before:
         base.take(line)
     mutant = copy.deepcopy(base)
-    if (why := _apart(base, mutant, was, now)) or base == mutant:
+    if (why := _taken(base, mutant, was, now)) or base == mutant:
         return why
     for line in behind:
+        if why := _read(base, mutant, line):
+            return why
         base.take(line)
         mutant.take(line)
-        if line["event"] in TURNING and (why := difference(base, mutant) or _fit(base, mutant, line, line)):
+        if why := _fit(base, mutant, line, line):
             return why
-    return ""
+    return difference(base, mutant)
 
 
-def _apart(base: State, mutant: State, was: Sequence[Line], now: Sequence[Line]) -> str:
-    """Take the events concerned, each state its own; a pool's account is compared where both have one."""
+def _taken(base: State, mutant: State, was: Sequence[Line], now: Sequence[Line]) -> str:
+    """Take the events concerned, each state its own: what is wrong with an account of a pool that both have."""
     pairs = {line["seq"]: line for line in was}
     for line in was:
         base.take(line)
@@ -67,7 +67,15 @@ def _apart(base: State, mutant: State, was: Sequence[Line], now: Sequence[Line])
             and (why := _fit(base, mutant, first, line))
         ):
             return why
-    return difference(base, mutant)
+    return ""
+
+
+def _read(base: State, mutant: State, line: Line) -> str:
+    """What differs for the event as it comes; a decode preparation looks at its own request's lengths only."""
+    if line["event"] == "reserve":
+        row, epoch = life(line)
+        return "" if _host(base, row, epoch) == _host(mutant, row, epoch) else "lengths"
+    return difference(base, mutant) if line["event"] in READERS else ""
 
 
 def difference(base: State, mutant: State) -> str:
@@ -102,7 +110,7 @@ def _content(state: State) -> dict[Life, list[tuple[int, int] | None]]:
     return seen
 
 
-def _host(state: State, row: int, epoch: int) -> tuple[int | None, ...]:
+def _host(state: State, row: Any, epoch: Any) -> tuple[Any, ...]:
     return state.lengths.get(("host", state.main, row, epoch), (None, None, None))
 
 

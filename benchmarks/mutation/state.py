@@ -26,7 +26,8 @@ class State:
         kv: Slot of the main pool → token and position written or moved there.
         tokens: Life → position → token whose KV is accepted; `outputs` the token said there.
         lengths: (source, pool, life) → the lengths that it says.
-        placed: Life → slots of its last verify's rows, as written and as in its row.
+        placed: Life → slots of its last verify's rows, as written and as in its row, and the token handed on.
+        batch: Verifies of the latest batch; `compacted` the latest compaction of predictions, `fronts` what is handed on.
         free: Pool → page → how often it lies in the free list.
         granted: (pool, page) → the life that it was granted to last.
         waiting: Free group → pages (slots at page size 1) that come back at its end.
@@ -42,9 +43,9 @@ class State:
     outputs: defaultdict[Life, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
     lengths: dict[Life, tuple[Any, ...]] = field(default_factory=dict)
     placed: dict[Life, tuple[Any, ...]] = field(default_factory=dict)
-    batches: defaultdict[Any, list[Line]] = field(default_factory=lambda: defaultdict(list))
+    batch: list[Line] = field(default_factory=list)
+    compacted: Line = field(default_factory=dict)
     fronts: dict[Life, list[int]] = field(default_factory=dict)
-    compacted: dict[Any, Line] = field(default_factory=dict)
     free: dict[str, dict[int, int]] = field(default_factory=dict)
     granted: dict[Life, Life] = field(default_factory=dict)
     waiting: defaultdict[Any, list[tuple[str, list[int]]]] = field(default_factory=lambda: defaultdict(list))
@@ -136,8 +137,11 @@ def _accept(state: State, line: Line) -> None:
             state.outputs[mine][start + k + 1] = predict[row]
     state.lengths["verify", None, *mine] = (start, line.get("accept_len"), line.get("new_seq_len"))
     state.placed[mine] = (line.get("out_cache_loc"), line.get("table_slots"), line.get("bonus_token"))
-    state.batches[line.get("step")].append(line)
-    _fronts(state, line.get("step"))
+    state.fronts[mine] = list(predict[: line.get("accept_len") or 0])
+    number = line.get("batch_index") or 0
+    state.batch = [v for v in state.batch if (v.get("batch_index") or 0) < number] + [line]
+    if state.compacted.get("step") == line.get("step"):  # it may come first
+        _hand_on(state)
 
 
 def path(state: State, line: Line) -> list[int]:
@@ -149,19 +153,17 @@ def path(state: State, line: Line) -> list[int]:
 
 def _compact(state: State, line: Line) -> None:
     if line.get("tensor") == "predict":
-        state.compacted[line.get("step")] = line
-        _fronts(state, line.get("step"))
+        state.compacted = line
+        _hand_on(state)
 
 
-def _fronts(state: State, step: Any) -> None:
+def _hand_on(state: State) -> None:
     """The predictions that stand in front of each request's block once they are compacted."""
-    if (line := state.compacted.get(step)) is None:
-        return
-    after = line.get("after") or []
-    in_blocks, at = len(after) == len(line.get("before") or ()), 0
-    for verify in sorted(state.batches[step], key=lambda each: each.get("batch_index") or 0):
-        first = (verify.get("block_start") or 0) if in_blocks else at
-        state.fronts[step, *life(verify)] = after[first : first + (verify.get("accept_len") or 0)]
+    after, before = (state.compacted.get(name) or [] for name in ("after", "before"))
+    at = 0
+    for verify in state.batch:
+        first = (verify.get("block_start") or 0) if len(after) == len(before) else at
+        state.fronts[life(verify)] = after[first : first + (verify.get("accept_len") or 0)]
         at += len(verify.get("accept_index") or ())
 
 
@@ -177,13 +179,19 @@ def _lengths(state: State, line: Line) -> None:
 
 
 def _reserve(state: State, line: Line) -> None:
-    told = tuple(line.get(name) for name in ("committed", "allocated", "new_allocated"))
-    state.lengths["reserve", None, *life(line)] = told
+    """The room that is decided; what it is decided from is said by `lengths`."""
+    key = ("host", state.main, *life(line))
+    committed, _, evicted = state.lengths.get(key, (line.get("committed"), None, None))
+    state.lengths[key] = (committed, line.get("new_allocated"), evicted)
 
 
 def _release(state: State, line: Line) -> None:
-    told = tuple(line.get(name) for name in ("committed", "allocated", "target", "free_start"))
-    state.lengths["release", None, *life(line)] = told
+    key = ("host", state.main, *life(line))
+    state.lengths[key] = (
+        line.get("committed"),
+        line.get("allocated"),
+        *state.lengths.get(key, (None,) * 3)[2:],
+    )
 
 
 def _alloc(state: State, line: Line) -> None:

@@ -95,6 +95,7 @@ def test_the_model_follows_tokens_slots_and_free_pages() -> None:
         ("forward", 1, {"tokens": [3, 4, 7]}, "kv"),
         ("forward", 1, {"tokens": [3, 7, 5]}, ""),
         ("lengths", 1, {"committed": 3}, "lengths"),
+        ("lengths", 0, {"allocated": 5}, "lengths"),
         ("lengths", 1, {"cause": "extend"}, ""),
         ("table_write", 0, {"slots": [4, 5, 6, 7, 8, 10]}, "table"),
         ("alloc", 0, {"slots": [4, 5, 6, 7]}, "free"),
@@ -108,6 +109,13 @@ def test_the_model_follows_tokens_slots_and_free_pages() -> None:
 )  # fmt: skip
 def test_what_matters(event: str, number: int, columns: Line, differs: str) -> None:
     assert matters(at(event, number), **columns) == differs
+
+
+def test_what_nobody_looks_at_before_it_is_right_again() -> None:
+    lines, decided = run(), {"event": "reserve", **WHO, "committed": 2, "new_allocated": 6, "seq": 0}
+    assert not consequence(HEAD, lines[:3], [decided], [decided | {"new_allocated": 7}], lines[3:])
+    assert consequence(HEAD, lines[:4], [decided], [decided | {"new_allocated": 7}], lines[4:]) == "lengths"
+    assert not consequence(HEAD, lines[:4], [decided], [], lines[4:])
 
 
 def test_a_slot_beyond_the_allocated_length_is_stale() -> None:
