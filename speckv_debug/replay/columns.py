@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from speckv_debug.recording.arrays import filled, flags, numbers
+from speckv_debug.recording.arrays import filled, fixed_array, flags, numbers
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, starts
 
 
@@ -143,20 +143,33 @@ def _texts(column: Any) -> Texts:
 
 
 def _lists(column: Any) -> Ragged:
-    array = _array(column)
+    array = _told(_array(column))
     lengths = np.asarray(filled(pc.list_value_length(array), 0), dtype=np.int64)
     return Ragged(_ints(array.flatten()), starts(lengths), ~_flags(array.is_null()))
 
 
 def _text_lists(column: Any) -> tuple[Texts, Int64s, Mask]:
-    array = _array(column)
+    array = _told(_array(column))
     lengths = np.asarray(filled(pc.list_value_length(array), 0), dtype=np.int64)
     owners = np.repeat(np.arange(len(array), dtype=np.int64), lengths)
     return _texts(array.flatten()), owners, ~_flags(array.is_null())
 
 
 def _absent(column: Any) -> Mask:
-    return _flags(_array(column).is_null())
+    array = _array(column)
+    return _flags((_told(array) if pa.types.is_list(array.type) else array).is_null())
+
+
+def _told(lists: Any) -> Any:
+    """The lists; one of which an item is not known is as good as none (no recorder writes such a list)."""
+    items = lists.flatten()
+    if not items.null_count:
+        return lists
+    lengths = np.asarray(filled(pc.list_value_length(lists), 0), dtype=np.int64)
+    owners = np.repeat(np.arange(len(lists), dtype=np.int64), lengths)
+    told = np.ones(len(lists), dtype=np.bool_)
+    told[owners[_flags(items.is_null())]] = False
+    return lists.take(fixed_array(np.arange(len(lists)), pa.int64(), told))
 
 
 def _flags(array: Any) -> Mask:

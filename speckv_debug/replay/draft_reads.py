@@ -32,7 +32,12 @@ class DraftReads:
 
     reads = ("forward", "alloc", "table_write", "move", "transfer", "row_alloc")
     columns_from = reads
-    rests_on: Mapping[str, tuple[str, ...]] = {"table_write": ("row", "start"), "row_alloc": ("row",)}
+    rests_on: Mapping[str, tuple[str, ...]] = {
+        "forward": ("mode", "slots"),
+        "table_write": ("row", "start", "slots"),
+        "move": ("src", "tgt"),
+        "row_alloc": ("row",),
+    }
 
     def __init__(self, columns: Callable[[str], Columns], info: Process) -> None:
         self.columns, self.info, self.spaces = columns, info, Namespaces(info)

@@ -37,16 +37,27 @@ class Orphans:
     """Writes over entries that named other slots; they are judged at the next settled point.
 
     A free may follow the write: what is free then, or has a holder, is lost to nobody.
+
+    Attributes:
+        untold: Tenure → first position that a write without slots may have overwritten.
     """
 
     waiting: list[Overwritten] = field(default_factory=list)
+    untold: dict[int, int] = field(default_factory=dict)
+
+    def hide(self, tenure: Tenure, start: int) -> None:
+        """A write into the row does not say which slots: what it names from position `start` on is not known."""
+        self.untold[tenure.id] = min(start, self.untold.get(tenure.id, start))
 
     def note(self, ledger: Ledger, write: int, tenure: Tenure, start: int, slots: Int64s) -> None:
         """A row that runs is about to be written from position `start` on."""
         extent, known = min(start + len(slots), tenure.extent), tenure.slots[start : tenure.extent]
         old, pages = known[: len(slots)], tenure.pages[start:extent]
         changed = np.flatnonzero((old != slots[: len(old)]) & (pages >= 0))
-        if len(changed):
+        hidden = start + changed >= self.untold.get(tenure.id, start + len(slots))
+        if hidden.any():
+            ledger.facts.mark("orphan", "table_write", write, ledger.facts.reason(UNSEEN_ENTRIES))
+        elif len(changed):
             self._wait(ledger, write, tenure, start + changed, old[changed].copy(), pages[changed].copy())
         elif _unseen(tenure, start, old, len(slots)):
             ledger.facts.mark("orphan", "table_write", write, ledger.facts.reason(UNSEEN_ENTRIES))

@@ -57,6 +57,7 @@ def table_write(ledger: Ledger, index: int) -> None:
     tenure = tenure_of(ledger, "table_write", index) if followed else None
     if tenure is not None and not rows.told(index):
         tenure.complete = False
+        ledger.orphans.hide(tenure, start)
     if tenure is None or not count:
         return ledger.facts.mark("alias", "table_write", index, SKIP)
     pages = rows.pages(index)

@@ -106,6 +106,21 @@ def test_a_column_that_no_event_has(demo: ProcessRecording, table: str, column: 
     assert not wrong(judged(demo, {table: without(demo.table(table), column)}))
 
 
+LISTS = [(t, c) for t, columns in COLUMNS.items() for c, kind in columns.items() if pa.types.is_list(kind)]
+
+
+@pytest.mark.parametrize(("table", "column"), LISTS)
+def test_lists_with_an_item_missing(demo: ProcessRecording, table: str, column: str) -> None:
+    rows = demo.table(table)
+    values = rows.column(column).to_pylist()
+    filled = [i for i, value in enumerate(values) if value]
+    for at in filled[len(filled) // 3 :: 7]:
+        values[at] = [*values[at][:-1], None]
+    index = rows.column_names.index(column)
+    field = rows.schema.field(index)
+    assert not wrong(judged(demo, {table: rows.set_column(index, field, pa.array(values, field.type))}))
+
+
 @pytest.mark.parametrize(("table", "column"), EACH)
 def test_one_event_without_a_value(demo: ProcessRecording, table: str, column: str) -> None:
     rows = demo.table(table)

@@ -26,6 +26,17 @@ def test_chunks_and_dictionaries_read_as_one_column() -> None:
         assert columns.texts(name).known.tolist() == [True, True, True, False]
 
 
+def test_a_list_with_an_item_missing_is_absent() -> None:
+    slots = pa.array([[1, 2], [3, None], None, [], [4]], pa.list_(pa.int64()))
+    names = pa.array([["k"], [None], ["v", None], None, ["k", "v"]], pa.list_(pa.string()))
+    columns = Columns(pa.table({"slots": slots, "names": names}))
+    assert [columns.lists("slots").tuple(i) for i in range(5)] == [(1, 2), None, None, (), (4,)]
+    assert columns.absent("slots").tolist() == [False, True, True, False, False]
+    assert columns.absent("names").tolist() == [False, True, True, True, False]
+    part = Columns(pa.table({"slots": slots}).slice(1, 4))
+    assert [part.lists("slots").tuple(i) for i in range(4)] == [None, None, (), (4,)]
+
+
 def test_empty_tables_have_empty_columns() -> None:
     columns = Columns(SCHEMAS["accept"].empty_table())
     assert len(columns) == len(columns.ints("seq")) == len(columns.texts("request")) == 0
