@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from speckv_debug.checks.evidence import number
-from speckv_debug.checks.length_evidence import explain_growth, lengths_of, two_verifies
+from speckv_debug.checks.length_evidence import lengths_of, two_verifies
+from speckv_debug.checks.length_growth import judge_grants, judge_growth
+from speckv_debug.checks.length_order import judge_order, judge_repeats
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
-from speckv_debug.checks.verdict import verdict
-from speckv_debug.replay.bounds import Bounds, Reserves
+from speckv_debug.checks.verdict import united_verdict, verdict
 from speckv_debug.replay.continuity import Successions
-from speckv_debug.replay.engine_version import preclaims, sglang_version
+from speckv_debug.replay.engine_version import preclaims
 from speckv_debug.replay.lengths import Commits, LateCommits
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
+from speckv_debug.replay.united import United
 
 RESULT = "batch_result_processor (committed += accepted rows, of live requests only)"
 RESERVE = "eagle_prepare_for_decode → page_aligned_decode_alloc_lens, alloc_for_spec_decode"
@@ -74,41 +76,16 @@ def _explain_seq(verifies: Successions, i: int) -> Details:
     look_at=RESERVE,
     follows=("LEN-ALLOC", "LEN-COMMIT", "LEN-SEQ", "LEN-ORDER", "OWN-TRIM"),
 )
-def committed_within_allocated(bounds: Bounds) -> Judgement:
-    """0 <= committed <= allocated <= width of the request row, at every report of lengths.
+def committed_within_allocated(told: United) -> Judgement:
+    """0 <= committed <= allocated <= width of the request row, at every report; what changes neither repeats both.
+
+    A preparation and a release find the committed length that was reported last, a commit and a release the allocated one.
 
     Exceptions: a record that is reset as its request ends; builds before SGLang 0.5.15 commit the bonus while they
     prepare, ahead of its allocation.
     """
-    c, k, width = bounds.committed, bounds.allocated, bounds.info.settings.get("row_width")
-    both = (c != NULL) & (k != NULL) & ~bounds.ending
-    slack = np.where(bounds.preparing & _may_preclaim(bounds), 1, 0)
-    failed = both & (c > k + slack)
-    failed |= ((c != NULL) & (c < 0)) | ((k != NULL) & (k < 0))
-    if isinstance(width, int):
-        failed |= (bounds.highest != NULL) & (bounds.highest > width)
-    return verdict(failed, lambda i: _explain_order(bounds, i), {"no lengths": (c == NULL) & (k == NULL)})
-
-
-def _may_preclaim(bounds: Bounds) -> bool:
-    engine = (bounds.info.engine or "").lower()
-    return preclaims(bounds.info) or (engine == "sglang" and sglang_version(bounds.info) is None)
-
-
-def _explain_order(bounds: Bounds, i: int) -> Details:
-    c, k, highest = number(bounds.committed[i]), number(bounds.allocated[i]), number(bounds.highest[i])
-    width = bounds.info.settings.get("row_width")
-    if c is not None and k is not None and c > k:
-        message = f"{c} positions are committed, only {k} are allocated"
-    elif highest is not None and isinstance(width, int) and highest > width:
-        message = f"{highest} positions are allocated in a row of {width} columns"
-    else:
-        message = f"a length is negative: committed {c}, allocated {k}"
-    return Details(
-        message=message,
-        expected="0 <= committed <= allocated <= row width",
-        actual=f"committed {c}, allocated {highest}, row width {'unknown' if width is None else width}",
-    )
+    bounds, repeats = told.parts
+    return united_verdict(told, (judge_order(bounds), judge_repeats(repeats)))
 
 
 @rule(
@@ -204,27 +181,22 @@ def _explain_stale(commits: LateCommits, i: int) -> Details:
 
 
 @rule(
-    "LEN-ALLOC", severity=ERROR, needs=("reserve",), scope="reserves", look_at=RESERVE, follows=("LEN-ALLOC",)
+    "LEN-ALLOC",
+    severity=ERROR,
+    needs=(),
+    scope="growths",
+    look_at=RESERVE,
+    follows=("LEN-ALLOC", "OWN-ALIAS"),
 )
-def reserve_grows_as_due(reserves: Reserves) -> Judgement:
+def reserve_grows_as_due(growths: United) -> Judgement:
     """A decode preparation grows the row to max(K, ceil(C + reserve)), rounded to the allocator's page, and gets that.
 
+    What is granted to a request, for whatever growth, enters its row, and the row's new end is reported as allocated.
+
     Exceptions: the room stays after a reject; SGLang 0.5.12 to 0.5.15 do not round up; without an engine version either
-    form is accepted; depth and page padding of the reserve are the engine's; a refused allocation. Where no allocations
-    are recorded (level 1), the length that the host reports behind the growth says what it got.
+    form is accepted; depth and page padding of the reserve are the engine's; a refused allocation; grants that no row
+    takes (loads from the host, roll-backs). Where no allocations are recorded (level 1), the length that the host reports
+    behind the growth says what it got.
     """
-    k, grown = reserves.ints("allocated"), reserves.ints("new_allocated")
-    formula = reserves.known & ~reserves.as_due
-    granted = reserves.known & (reserves.granted != NULL) & (reserves.granted != grown - k)
-    reported = reserves.known & (reserves.reported != NULL) & (reserves.reported != grown)
-    no_size = (reserves.page_size == NULL) & (grown != reserves.plain) & (reserves.form != "plain")
-    open_grant = reserves.known & (grown > k) & (reserves.granted == NULL) & ~reserves.refused
-    if not reserves.info.records("alloc"):
-        open_grant &= reserves.reported != grown
-    reasons = {
-        "no lengths or reserve": ~reserves.known,
-        "the page size is unknown": no_size,
-        "what was granted for the growth is not known": open_grant,
-    }
-    failed = (formula & ~no_size) | granted | reported | reserves.foreign_page
-    return verdict(failed, lambda i: explain_growth(reserves, i), reasons)
+    reserves, grants = growths.parts
+    return united_verdict(growths, (judge_growth(reserves), judge_grants(grants)))

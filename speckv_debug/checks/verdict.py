@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from speckv_debug.checks.rule import Details, Judgement
+from speckv_debug.checks.rule import Details, Indices, Judgement
 from speckv_debug.replay.ragged import Mask
+from speckv_debug.replay.united import United
 
 
 def verdict(
@@ -23,3 +24,19 @@ def verdict(
             named[why] = np.flatnonzero(rest)
             taken |= rest
     return Judgement(failed=np.flatnonzero(failed), unknown=named, explain=explain)
+
+
+def united_verdict(scope: United, judged: Sequence[Judgement]) -> Judgement:
+    """The judgements of each part as one over the joined instances."""
+    failed = np.concatenate([scope.first(n) + each.failed for n, each in enumerate(judged)])
+    unknown: dict[str, Indices] = {}
+    for number, each in enumerate(judged):
+        for why, indices in each.unknown.items():
+            before = unknown.get(why, np.empty(0, dtype=np.int64))
+            unknown[why] = np.concatenate((before, scope.first(number) + indices))
+
+    def explain(index: int) -> Details:
+        number, own = scope.part(index)
+        return judged[number].explain(own)
+
+    return Judgement(failed=failed.astype(np.int64), unknown=unknown, explain=explain)

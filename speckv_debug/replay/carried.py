@@ -102,9 +102,7 @@ class Carried:
     def view(self, window: ProcessView, tables: Mapping[str, pa.Table]) -> LivesView:
         """The window with what it has to know of those before it."""
         late = self._prepared != NULL and _prepares(window, self._prepared)
-        self.apart = {
-            name for name, is_apart in (("reserves", late), ("row_grants", self._reset)) if is_apart
-        }
+        self.apart = {name for name, is_apart in (("growths", late), ("row_grants", self._reset)) if is_apart}
         self._reset |= bool(window.columns("cache").texts("action").equal("reset").any())
         return LivesView(window, tables, self._since, self._rows)
 

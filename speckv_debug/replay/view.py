@@ -17,6 +17,7 @@ from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.compactions import Compactions
 from speckv_debug.replay.components import MovedComponents
 from speckv_debug.replay.continuity import Successions
+from speckv_debug.replay.grants import Grants
 from speckv_debug.replay.grouped_reads import GroupedForwards
 from speckv_debug.replay.launches import MoveLaunches
 from speckv_debug.replay.ledger import Ledger
@@ -33,6 +34,7 @@ from speckv_debug.replay.readers import NextReads
 from speckv_debug.replay.reads import ForwardReads
 from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.recomputed_pairs import RecomputedPairs
+from speckv_debug.replay.repeats import Repeats
 from speckv_debug.replay.replayed_accepts import ReplayedAccepts
 from speckv_debug.replay.replayed_compactions import ReplayedCompactions
 from speckv_debug.replay.replayed_moves import ReplayedMoves
@@ -48,6 +50,7 @@ from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.state_view import StateScopes
 from speckv_debug.replay.stream import Stretches
 from speckv_debug.replay.target_writes import TargetWrites
+from speckv_debug.replay.united import United
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
 from speckv_debug.replay.written_tokens import WrittenTokens
@@ -62,6 +65,7 @@ BESIDE = {
         "row_grants",
         "bounds",
         "reserves",
+        "growths",
         "replayed_reserves",
         "written_tokens",
         "evictions",
@@ -282,9 +286,14 @@ class ProcessView(StateScopes):
         return LateCommits(self.lengths)
 
     @cached_property
-    def bounds(self) -> Bounds:
-        """One instance a report of committed and allocated length."""
-        return Bounds(self.lengths)
+    def bounds(self) -> United:
+        """One instance a report of committed and allocated length, and one a report that has to repeat the one before it."""
+        return United(Bounds(self.lengths), Repeats(self.lengths))
+
+    @cached_property
+    def growths(self) -> United:
+        """One instance a decode preparation, and one a grant to a request row."""
+        return United(self.reserves, Grants(self.lengths))
 
     @cached_property
     def reserves(self) -> Reserves:

@@ -1,0 +1,68 @@
+"""LEN-ORDER: reports of lengths by themselves, and beside the report before them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from speckv_debug.checks.evidence import number
+from speckv_debug.checks.length_evidence import lengths_of
+from speckv_debug.checks.rule import Details, Judgement
+from speckv_debug.checks.verdict import verdict
+from speckv_debug.replay.bounds import Bounds
+from speckv_debug.replay.engine_version import preclaims, sglang_version
+from speckv_debug.replay.ragged import NULL
+from speckv_debug.replay.repeats import TABLES, Repeats
+
+
+def judge_order(bounds: Bounds) -> Judgement:
+    """0 <= committed <= allocated <= width."""
+    c, k, width = bounds.committed, bounds.allocated, bounds.info.settings.get("row_width")
+    both = (c != NULL) & (k != NULL) & ~bounds.ending
+    slack = np.where(bounds.preparing & _may_preclaim(bounds), 1, 0)
+    failed = both & (c > k + slack)
+    failed |= ((c != NULL) & (c < 0)) | ((k != NULL) & (k < 0))
+    if isinstance(width, int):
+        failed |= (bounds.highest != NULL) & (bounds.highest > width)
+    return verdict(failed, lambda i: _explain_order(bounds, i), {"no lengths": (c == NULL) & (k == NULL)})
+
+
+def _may_preclaim(bounds: Bounds) -> bool:
+    engine = (bounds.info.engine or "").lower()
+    return preclaims(bounds.info) or (engine == "sglang" and sglang_version(bounds.info) is None)
+
+
+def _explain_order(bounds: Bounds, i: int) -> Details:
+    c, k, highest = number(bounds.committed[i]), number(bounds.allocated[i]), number(bounds.highest[i])
+    width = bounds.info.settings.get("row_width")
+    if c is not None and k is not None and c > k:
+        message = f"{c} positions are committed, only {k} are allocated"
+    elif highest is not None and isinstance(width, int) and highest > width:
+        message = f"{highest} positions are allocated in a row of {width} columns"
+    else:
+        message = f"a length is negative: committed {c}, allocated {k}"
+    return Details(
+        message=message,
+        expected="0 <= committed <= allocated <= row width",
+        actual=f"committed {c}, allocated {highest}, row width {'unknown' if width is None else width}",
+    )
+
+
+def judge_repeats(repeats: Repeats) -> Judgement:
+    """What nothing changed is reported as before."""
+    failed = np.logical_or(*repeats.differs.values())
+    hidden = {"a report between the two does not say whose it is, or what": failed & repeats.hidden}
+    return verdict(failed & ~repeats.hidden, lambda i: _explain_repeat(repeats, i), hidden)
+
+
+def _explain_repeat(repeats: Repeats, i: int) -> Details:
+    name = next(name for name, differs in repeats.differs.items() if differs[i])
+    now, due = int(repeats.now(name)[i]), int(repeats.due(name)[i])
+    report = {"lengths": "commit", "reserve": "preparation", "release": "release"}[
+        TABLES[int(repeats.table[i])]
+    ]
+    return Details(
+        message=f"the {report} finds {now} positions {name}, the report before it said {due}",
+        expected=f"{name} {due}, as at event {repeats.spans[0][i]}",
+        actual=f"{name} {now}",
+        evidence=(lengths_of(repeats.lengths, int(repeats.life[i]), int(repeats.seq[i])),),
+    )

@@ -1,0 +1,102 @@
+"""Reports of lengths that have to repeat what was reported last: nothing came between that changes them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from speckv_debug.replay.engine_version import NO_PRECLAIM, sglang_version
+from speckv_debug.replay.lengths import ENDINGS, Lengths
+from speckv_debug.replay.places import Place, place_of
+from speckv_debug.replay.ragged import NULL, Int64s, Mask
+
+TABLES = ("lengths", "reserve", "release")
+CAUSES = ("spec_prepare", "verify_commit")
+
+
+class Repeats:
+    """One instance a decode preparation, a commit and a release behind a `lengths` event of the same life.
+
+    A preparation and a release find the committed length as it was reported; a commit and a release the allocated one: it
+    grows by preparations, which report it. None where `lengths` were not recorded whole.
+
+    Attributes:
+        table, event: Of which of `TABLES` the instance is, and which event; `life` is its row's.
+        before: The life's previous `lengths` event.
+    """
+
+    columns_from = ("lengths", "reserve", "release")
+    reads = ("lengths",)
+
+    def __init__(self, lengths: Lengths) -> None:
+        self.lengths, self.info = lengths, lengths.info
+        self._columns = [lengths.columns(name) for name in TABLES]
+        told = self._columns[0].texts("cause").equal(*CAUSES) & lengths.main
+        rows = [np.flatnonzero(told), *(np.arange(len(columns)) for columns in self._columns[1:])]
+        table = np.repeat(np.arange(len(TABLES)), [len(each) for each in rows])
+        event = np.concatenate(rows)
+        life = np.concatenate([lengths.lives.of(n)[r] for n, r in zip(TABLES, rows, strict=True)])
+        seq = np.concatenate([c.ints("seq")[r] for c, r in zip(self._columns, rows, strict=True)])
+        over = seq > np.append(lengths.lives.end, NULL)[life]
+        before = lengths.previous(seq, life)
+        ended = np.append(self._columns[0].texts("cause").equal(*ENDINGS), False)[before]
+        kept = (before >= 0) & ~over & ~ended & self.info.records("lengths")
+        order = np.flatnonzero(kept)[np.argsort(seq[kept], kind="stable")]
+        self.table, self.event, self.seq, self.before = table[order], event[order], seq[order], before[order]
+        self.life = life[order]
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def place(self, index: int) -> Place:
+        """Where the report stands."""
+        return place_of(self._columns[int(self.table[index])], int(self.event[index]))
+
+    @property
+    def spans(self) -> tuple[Int64s, Int64s]:
+        """From the report before to this one."""
+        return self._columns[0].ints("seq")[self.before], self.seq
+
+    def now(self, name: str) -> Int64s:
+        """`committed` or `allocated` as reported here, NULL if absent."""
+        found = np.full(len(self), NULL, dtype=np.int64)
+        for number, columns in enumerate(self._columns):
+            mine = self.table == number
+            found[mine] = columns.ints(name)[self.event[mine]]
+        return found
+
+    def due(self, name: str) -> Int64s:
+        """The same as it was reported before."""
+        return self._columns[0].ints(name)[self.before]
+
+    @cached_property
+    def differs(self) -> dict[str, Mask]:
+        """Length → reports that change it without a reason."""
+        committing = np.append(self._columns[0].texts("cause").equal("verify_commit"), False)
+        preparing = np.append(self._columns[0].texts("cause").equal("spec_prepare"), False)
+        event = np.where(self.table == 0, self.event, -1)
+        grows, commits = preparing[event], committing[event]
+        return {
+            "committed": self._apart("committed") & ~commits & (not self._claims_ahead),
+            "allocated": self._apart("allocated") & ~grows,
+        }
+
+    @cached_property
+    def hidden(self) -> Mask:
+        """Between the two lies a report of which the row or a length is not known."""
+        told, lives = self._columns[0], self.lengths.lives.of("lengths")
+        absent = told.absent("committed") | told.absent("allocated") | told.absent("cause") | (lives < 0)
+        loose = np.sort(told.ints("seq")[self.lengths.main & absent])
+        first, last = self.spans
+        return np.asarray(np.searchsorted(loose, last, side="right") > np.searchsorted(loose, first))
+
+    @property
+    def _claims_ahead(self) -> bool:
+        """A preparation may commit the bonus ahead of its result: old releases of SGLang."""
+        version = sglang_version(self.info)
+        return (self.info.engine or "").lower() == "sglang" and (version is None or version < NO_PRECLAIM)
+
+    def _apart(self, name: str) -> Mask:
+        now, due = self.now(name), self.due(name)
+        return np.asarray((now != NULL) & (due != NULL) & (now != due))
