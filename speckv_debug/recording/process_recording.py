@@ -46,6 +46,7 @@ class ProcessRecording:
         self._tables: dict[str, pa.Table] = {}
         self._seqs: dict[str, npt.NDArray[np.int64]] = {}
         self._gaps: list[tuple[int, int]] | None = None
+        self._damaged = 0
         self._survey: Survey | None = None
 
     @cached_property
@@ -63,6 +64,10 @@ class ProcessRecording:
     @property
     def seqs(self) -> Mapping[str, npt.NDArray[np.int64]]:
         """Table → its seq column, int64[rows], ascending; without parts that turned out damaged meanwhile."""
+        damaged = sum(len(files.damaged) for files in self.files.values())
+        if damaged != self._damaged:
+            self._seqs.clear()
+            self._damaged = damaged
         for name in self.files:
             if name not in self._seqs:
                 self._seqs[name] = seq_of(self.columns(name))

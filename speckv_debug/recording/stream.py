@@ -36,7 +36,7 @@ def windows_of(files: Mapping[str, TableFiles], ends: Sequence[int]) -> Iterator
 def stretches_of(files: Mapping[str, TableFiles], columns: list[str]) -> Iterator[Mapping[str, pa.Table]]:
     """seq and some columns, of the tables that have them, in stretches that hold all events up to their last seq."""
     wanted = {name: [c for c in columns if c in SCHEMAS[name].names] for name in files}
-    cursors = [_Cursor(n, each.pieces(wanted[n]), None, None, wanted[n]) for n, each in files.items()]
+    cursors = [_Cursor(n, each.pieces(), None, None, wanted[n]) for n, each in files.items()]
     yield from _stretches(cursors)
 
 
@@ -59,7 +59,7 @@ class _Cursor:
         columns: list[str] | None = None,
     ) -> None:
         self.name = name
-        self._first, self._last = first, last
+        self._first, self._last, self._columns = first, last, columns
         self._pieces = [p for p in pieces if not self._outside(p.first, p.last)][::-1]
         fields = [f for f in SCHEMAS[name] if columns is None or f.name in ("seq", *columns)]
         self._table = empty_table(pa.schema(fields))
@@ -78,7 +78,7 @@ class _Cursor:
     def fill(self) -> bool:
         """Have a row in memory, unless the table is at its end."""
         while not len(self._seq) and self._pieces:
-            table = self._pieces.pop().read()
+            table = self._pieces.pop().read(self._columns)
             self._table, self._seq = _within(table, seq_of(table), self._first, self._last)
         return bool(len(self._seq))
 

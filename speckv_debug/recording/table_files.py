@@ -71,16 +71,16 @@ class TableFiles:
         """All rows, sorted by seq, each seq once; the schema's columns, or only seq and those named."""
         return self._whole(self.parts, columns, spool=True)
 
-    def pieces(self, columns: list[str] | None = None) -> list[Piece]:
-        """The table, or seq and these columns, in pieces of one part each, as far as the files follow one another."""
+    def pieces(self) -> list[Piece]:
+        """The table in pieces of one part each, as far as the files follow one another."""
         parts = self.parts
         late = [seq for batch in self.spool.batches for seq in _bounds(seq_of(batch))]
         bounds = [(part.first, part.last) for part in parts] + ([(min(late), max(late))] if late else [])
         if any(a[1] >= b[0] for a, b in pairwise(bounds)):
-            whole = partial(self._whole, parts, columns, spool=True)
+            whole = partial(self._whole, parts, spool=True)
             return [Piece(min(b[0] for b in bounds), max(b[1] for b in bounds), whole)]
-        pieces = [Piece(p.first, p.last, partial(self._whole, [p], columns, spool=False)) for p in parts]
-        spooled = [Piece(*bounds[-1], partial(self._whole, [], columns, spool=True))] if late else []
+        pieces = [Piece(p.first, p.last, partial(self._whole, [p], spool=False)) for p in parts]
+        spooled = [Piece(*bounds[-1], partial(self._whole, [], spool=True))] if late else []
         return pieces + spooled
 
     def verify(self) -> None:

@@ -101,12 +101,11 @@ def _moves(process: ProcessRecording, accept: Columns) -> Iterator[LifeEvent]:
     """Mover calls in a step of the request, with the pairs whose source one of its verify rows wrote."""
     verified = {step: i for i in range(len(accept)) if (step := accept.int_at("step", i)) is not None}
     for piece in process.pieces("move"):
-        steps = Columns(piece.read(["step"])).ints("step")
-        rows = np.flatnonzero(np.isin(steps, list(verified)))
-        if not len(rows):
+        if not np.isin(Columns(piece.read(["step"])).ints("step"), list(verified)).any():
             continue
         columns = Columns(piece.read(["step", "pool", "caller", "src", "tgt"]))
-        for row in rows.tolist():
+        steps = columns.ints("step")
+        for row in np.flatnonzero(np.isin(steps, list(verified))).tolist():
             index = verified[int(steps[row])]
             pairs = _own(accept, index, columns, row)
             if pairs:

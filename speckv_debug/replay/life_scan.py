@@ -97,7 +97,10 @@ def _hits(
     if not len(rows):
         return None
     at = fixed_array(rows, pa.int64())
-    rest = piece.read(["step", *more], within).take(at)
+    rest = piece.read(["step", *more], within)
+    if rest.num_rows != named.num_rows:  # a part turned out damaged, and is left out from now on
+        return _hits(piece, table, own, more, chosen, within)
+    rest = rest.take(at)
     taken = {name: named.take(at).column(name) for name in named.column_names}
     taken |= {name: rest.column(name) for name in rest.column_names}
     return pa.table(taken)

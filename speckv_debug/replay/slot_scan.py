@@ -104,6 +104,8 @@ def _hits(piece: Piece, table: str, lists: tuple[str, ...], first: int, end: int
         return None
     at = fixed_array(rows, pa.int64())
     rest = piece.read([name for name in BESIDE[table] if name not in lists], within)
+    if rest.num_rows != named.num_rows:  # a part turned out damaged, and is left out from now on
+        return _hits(piece, table, lists, first, end)
     taken = {name: column for part in (named, rest) for name, column in _columns(part.take(at))}
     nulls = {field.name: pa.nulls(len(rows), field.type) for field in SCHEMAS[table]}
     return pa.table({**nulls, **taken}, schema=SCHEMAS[table])

@@ -15,18 +15,21 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from speckv_debug.recording.arrays import empty_table
 from speckv_debug.recording.parts import Within
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.recording.schema import SCHEMAS
+from speckv_debug.recording.table_files import seq_of
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ledger import Ledger
-from speckv_debug.replay.ledger_events import GetColumns, LedgerEvents
+from speckv_debug.replay.ledger_events import TABLES, GetColumns, LedgerEvents
 from speckv_debug.replay.ragged import NULL
-from speckv_debug.replay.sparse_table import SparseTable
 
 USES = ("forward", "accept")
+UNREAD = ("t_ns",)
+"""Columns that the ledger has no use for."""
 CHECKPOINTS = 32
 """How many states of a recording are kept, as bytes in memory; never on disk."""
 APART = 4096
@@ -169,12 +172,19 @@ def nearest_steps(process: ProcessRecording, step: int) -> tuple[int, ...]:
 
 
 def _columns(process: ProcessRecording, until_seq: int | None) -> GetColumns:
-    made: dict[str, Columns] = {}
+    """The ledger's tables, each read at once: a part that is damaged is left out of all its columns."""
+    tables = {name: _table(process, name, until_seq) for name in TABLES if name not in USES}
+    made = {name: Columns(table) for name, table in tables.items()}
+    made |= {name: Columns(empty_table(SCHEMAS[name])) for name in USES}
+    return made.__getitem__
 
-    def columns(table: str) -> Columns:
-        if table not in made:
-            empty = empty_table(SCHEMAS[table])
-            made[table] = Columns(empty if table in USES else SparseTable(process, table, until_seq))
-        return made[table]
 
-    return columns
+def _table(process: ProcessRecording, name: str, until_seq: int | None) -> pa.Table:
+    """The rows up to a seq; nothing of a part behind it is read."""
+    fields = [field for field in SCHEMAS[name] if field.name not in UNREAD]
+    wanted = [field.name for field in fields]
+    pieces = (p for p in process.pieces(name) if until_seq is None or p.first <= until_seq)
+    table = pa.concat_tables([empty_table(pa.schema(fields)), *(piece.read(wanted) for piece in pieces)])
+    if until_seq is None:
+        return table
+    return table.slice(0, int(np.searchsorted(seq_of(table), until_seq, side="right")))
