@@ -64,7 +64,7 @@ def recorded_tables(
     absent = OPTIONAL | CHAIN_HOOKS
     whole = {t for t, hooks in needs.items() if all(works.get(h, h in absent) for h in (*hooks, *loop))}
     kinds = {table for table in whole if table.startswith("forward:")}
-    if kinds == {table for table in needs if table.startswith("forward:")} and not engine.runs_draft_graphs:
+    if kinds == {table for table in needs if table.startswith("forward:")} and not engine.hides_drafts:
         whole = (whole - kinds) | {"forward"} if level > levels.BRIEF else whole
     return (*without_unseen(sorted(whole), engine.bypass), "note", "drop")
 
@@ -95,7 +95,7 @@ def _needs(engine: Engine) -> dict[str, tuple[str, ...]]:
         needs["accept"] = (*needs["accept"], "verify_ngram", "prepare_verify_ngram")
     else:
         needs["accept"] = (*needs["accept"], "verify", "prepare_verify")
-    if engine.draft_runners and not engine.runs_draft_graphs:
+    if engine.draft_runners and not engine.hides_drafts:
         needs.update(DRAFTING)
     return needs_of(engine.algorithm, _beside(engine, needs))
 

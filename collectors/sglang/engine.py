@@ -15,7 +15,8 @@ WORKER_PATHS = (
     ("draft_model_runner",),
     ("model_runner",),
 )
-EAGLE_FAMILY = ("EAGLE", "EAGLE3", "NEXTN", "FROZEN_KV_MTP")
+EAGLE_FAMILY = ("EAGLE", "EAGLE3", "NEXTN")
+"""Algorithms whose draft pool is a token ahead."""
 
 
 class Engine:
@@ -92,10 +93,24 @@ class Engine:
         return bool(self.argument("enable_hierarchical_cache", False))
 
     @property
-    def runs_draft_graphs(self) -> bool:
-        """Whether draft forwards may be replayed from CUDA graphs, unseen by Python."""
+    def hides_drafts(self) -> bool:
+        """Whether draft forwards may go unseen: replayed from CUDA graphs, or in the layers behind the first."""
         on_device = str(getattr(self.scheduler, "device", "cpu")) != "cpu"
-        return on_device and bool(self.draft_runners) and not self.argument("disable_cuda_graph", False)
+        graphs = on_device and bool(self.draft_runners) and not self.argument("disable_cuda_graph", False)
+        return graphs or self.drafts_in_layers
+
+    @property
+    def drafts_in_layers(self) -> bool:
+        """Whether each draft step has a model and a pool of its own (multi-layer EAGLE); those of the first are recorded."""
+        worker = getattr(self.scheduler, "draft_worker", None)
+        worker = getattr(worker, "draft_worker", None) or getattr(worker, "_draft_worker", None)
+        return len(getattr(worker, "draft_runner_list", None) or ()) > 1
+
+    @property
+    def drafts_write_no_kv(self) -> bool:
+        """Whether the draft model reads the target's KV and has none (frozen-KV MTP): its pool is a stopgap."""
+        asked = getattr(getattr(self.scheduler, "spec_algorithm", None), "is_frozen_kv_mtp", None)
+        return bool(asked is not None and asked())
 
     def argument(self, name: str, default: Any = None) -> Any:
         """A server argument by its name."""
@@ -116,7 +131,7 @@ class Engine:
 
     def _draft_runners(self) -> Iterator[Any]:
         worker = getattr(self.scheduler, "draft_worker", None)
-        for path in WORKER_PATHS if worker is not None else ():
+        for path in WORKER_PATHS if worker is not None and not self.drafts_write_no_kv else ():
             found = worker
             for name in path:
                 found = getattr(found, name, None)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
 import pkgutil
+import sys
 import tempfile
+import types
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ ENVIRONMENT = {
 }
 MODELS = ("llama", "dflash", "dspark")
 DRAFT_PATHS = (
+    ("_draft_worker", "draft_runner_list"),
     ("draft_worker", "draft_runner"),
     ("_draft_worker", "draft_runner"),
     ("draft_model_runner",),
@@ -97,27 +101,86 @@ def allow_chains() -> None:
     import sglang.srt.arg_groups.speculative_hook as arguments
 
     for name in ("_handle_dflash", "_handle_dspark"):
-        setattr(arguments, name, _as_if_on_xpu(arguments, getattr(arguments, name)))
+        setattr(arguments, name, _as_if_on("xpu", arguments, getattr(arguments, name)))
 
 
-def _as_if_on_xpu(arguments: Any, handle: Any) -> Any:
+def allow_uno() -> None:
+    """SGLang's UNO asks for CUDA, FA3 and an adapter for its drafts: here the model drafts as it is, with the CPU's attention.
+
+    What builds its trees is the real kernel, interpreted.
+    """
+    let_streams_be()
+    import torch
+
+    flashinfer: Any = types.ModuleType("flashinfer")
+    flashinfer.top_k = lambda logits, k, **order: torch.topk(logits, k)
+    sys.modules["flashinfer"] = flashinfer
+    import sglang.srt.arg_groups.speculative_hook as arguments
+    import sglang.srt.speculative.uno_info as forwards
+    import sglang.srt.speculative.uno_lora as adapters
+    import sglang.srt.speculative.uno_worker_v2 as worker
+
+    arguments._handle_uno = _as_if_on("cuda", arguments, arguments._handle_uno)
+    forwards.UnoForwardInput.tree_topk = 1  # the CPU's attention asks
+    adapters.init_uno_lora_manager = lambda runner: (_NoAdapter(), "none")
+    worker.build_uno_tree_proposal = _as_if_cuda(worker.build_uno_tree_proposal)
+
+
+def _as_if_cuda(build_tree: Any) -> Any:
+    import torch
+
+    class There(torch.Tensor):
+        is_cuda = True
+
+    def build(roots: Any, logits: Any, **more: Any) -> Any:
+        found = build_tree(roots.as_subclass(There), logits.as_subclass(There), **more)
+        return dataclasses.replace(found, root_tokens=roots)
+
+    return build
+
+
+class _NoAdapter:
+    """What a model runner asks of its adapters, of which there are none."""
+
+    attn_dp_enabled = False
+
+    def nothing(self, *args: Any, **more: Any) -> None:
+        """Whatever is asked."""
+
+    fetch_new_loras = prepare_lora_batch = reset_lora_batch = prepare_lora_token_segments = nothing
+
+
+def allow_multi_layer() -> None:
+    """A draft model for each step: those that SGLang has for it need a GPU, its EAGLE head needs but to be told which it is."""
+    from sglang.srt.models.llama_eagle import LlamaForCausalLMEagle
+
+    construct = LlamaForCausalLMEagle.__init__
+
+    def construct_one(model: Any, *args: Any, draft_model_idx: int | None = None, **more: Any) -> None:
+        construct(model, *args, **more)
+
+    LlamaForCausalLMEagle.__init__ = construct_one
+
+
+def _as_if_on(device: str, arguments: Any, handle: Any) -> Any:
     view = arguments.resolving_view
 
-    class OnXpu:
-        device = "xpu"
-
+    class There:
         def __init__(self, server_args: Any) -> None:
             self._view = view(server_args)
+            self.device = device
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._view, name)
 
     def handle_there(server_args: Any) -> None:
-        arguments.resolving_view = OnXpu
+        backends = arguments.attention_backends_of
+        arguments.resolving_view = There
+        arguments.attention_backends_of = lambda cfg: ("fa3", "fa3")
         try:
             handle(server_args)
         finally:
-            arguments.resolving_view = view
+            arguments.resolving_view, arguments.attention_backends_of = view, backends
 
     return handle_there
 
@@ -126,6 +189,9 @@ def build(noise: float, draft: str | None, **arguments: Any) -> Any:
     """A Scheduler with a tiny target and, if `draft` names an architecture, a draft model that agrees in part."""
     scheduler = _construct(*server_and_ports(draft, **arguments))
     set_weights(scheduler, draft, noise)
+    if arguments.get("enable_multi_layer_eagle"):
+        for model in _draft_models(scheduler):
+            tiny_llama.pass_embedding_on(model)
     return scheduler
 
 
@@ -162,8 +228,8 @@ def set_weights(scheduler: Any, draft: str | None, noise: float) -> None:
     """Weights from a seed; the draft model's are the target's and noise."""
     target = scheduler.tp_worker.model_runner.model
     tiny_llama.set_weights(target)
-    if draft:
-        tiny_llama.set_weights(_draft_model(scheduler), noise=noise, shared_with=target)
+    for model in _draft_models(scheduler) if draft else ():
+        tiny_llama.set_weights(model, noise=noise, shared_with=target)
 
 
 def _construct(server_args: Any, port_args: Any) -> Any:
@@ -186,11 +252,12 @@ def _publish(module: Any, server_args: Any) -> None:
     module.publish(server_args, role="scheduler", **placed)
 
 
-def _draft_model(scheduler: Any) -> Any:
+def _draft_models(scheduler: Any) -> list[Any]:
+    """One, or one for each step."""
     for path in DRAFT_PATHS:
         found = scheduler.draft_worker
         for name in path:
             found = getattr(found, name, None)
-        if hasattr(found, "model"):
-            return found.model
+        if found is not None:
+            return [runner.model for runner in (found if isinstance(found, list) else [found])]
     raise SystemExit(f"no draft model on {scheduler.draft_worker!r}")

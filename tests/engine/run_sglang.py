@@ -30,6 +30,8 @@ DRAFTS = {
     "NGRAM": None,
     "DFLASH": "DFlashDraftModel",
     "DSPARK": "DSparkDraftModel",
+    "FROZEN_KV_MTP": "FrozenDraftModel",
+    "UNO": None,
 }
 CHAINS = ("DFLASH", "DSPARK")
 
@@ -52,6 +54,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--noise", type=float, default=0.05)
     parser.add_argument("--pool", type=int, default=1024, help="slots")
     parser.add_argument("--workload", choices=sorted(WORKLOADS), default="waves")
+    parser.add_argument("--multi-layer", action="store_true", help="a draft model of its own for each step")
     parser.add_argument("--hopeful", action="store_true", help="admit requests that may not fit in the end")
     parser.add_argument("--fault", choices=sorted(FAULTS))
     parser.add_argument("--count", type=Path, metavar="FILE", help="write an independent count there")
@@ -78,6 +81,14 @@ def main() -> None:
         building.allow_overlap()
     if args.algorithm in CHAINS:
         building.allow_chains()
+    if args.algorithm == "UNO":
+        building.allow_uno()
+    if args.algorithm == "FROZEN_KV_MTP":
+        import frozen_draft
+
+        frozen_draft.register()
+    if args.multi_layer:
+        building.allow_multi_layer()
     counter = Counter()
     counter.install()
     if args.fault:
@@ -133,6 +144,8 @@ def _server(args: argparse.Namespace) -> dict[str, Any]:
     }
     if args.overlap:
         server["disable_overlap_schedule"] = False
+    if args.multi_layer:
+        server["enable_multi_layer_eagle"] = True
     if args.hopeful:
         server["schedule_conservativeness"] = 0.05
     if args.workload == "sessions":
@@ -146,6 +159,9 @@ def _server(args: argparse.Namespace) -> dict[str, Any]:
             "speculative_draft_attention_backend": "triton",
             "dtype": "bfloat16",
         }  # as it casts embeddings to
+    elif args.algorithm == "UNO":
+        server |= {"uno_lora_path": "none", "speculative_num_steps": args.steps if args.topk > 1 else None}
+        server["speculative_eagle_topk"] = args.topk
     elif DRAFTS[args.algorithm]:
         server |= {"speculative_num_steps": args.steps, "speculative_eagle_topk": args.topk}
     return server

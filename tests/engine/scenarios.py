@@ -113,6 +113,21 @@ MORE_LIVES = (
         more=SHORT,
     ),
     Scenario("simulated", topk=1, overlap=True, environment=SIMULATED),
+    Scenario("multi-layer", algorithm="EAGLE", topk=1, noise=0.0, overlap=True, more=("--multi-layer",)),
+    Scenario("frozen-kv", algorithm="FROZEN_KV_MTP", topk=1, noise=0.0, overlap=True),
+    Scenario(
+        "frozen-kv-topk2",
+        algorithm="FROZEN_KV_MTP",
+        topk=2,
+        noise=0.0,
+        overlap=True,
+        attention="triton",
+        more=(*SHORT, "--requests", "4"),
+    ),
+)
+UNO = (
+    Scenario("uno", algorithm="UNO", topk=1, noise=0.0, overlap=True),
+    Scenario("uno-tree", algorithm="UNO", noise=0.0, overlap=True),
 )
 FAULTY = (
     Scenario("swapped", fault="swapped-mover-arguments"),
@@ -156,6 +171,7 @@ SCENARIOS = {
         *RELEASES,
         *LIVES,
         *MORE_LIVES,
+        *UNO,
         *FAULTY,
         PLAIN,
         BROKEN_HOOKS,

@@ -66,3 +66,14 @@ def set_weights(model, noise: float = 0.0, shared_with=None) -> None:
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) * scale)
             if noise:
                 parameter.add_(torch.randn(parameter.shape, generator=generator) * scale * noise)
+
+
+def pass_embedding_on(model) -> None:
+    """Let the projection of an EAGLE head keep the embedding and let the hidden state go: its drafts are accepted in part."""
+    import torch
+
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("fc.weight"):
+                hidden = parameter.shape[0]
+                parameter.copy_(torch.cat([torch.eye(hidden), torch.zeros(hidden, hidden)], dim=1))

@@ -19,7 +19,7 @@ def engine(algorithm="EAGLE", drafts=True, graphs=False, host=False, bypass=None
     return SimpleNamespace(
         algorithm=algorithm,
         draft_runners=runners,
-        runs_draft_graphs=graphs,
+        hides_drafts=graphs,
         caches_on_host=host,
         bypass=bypass,
         sessions=None,

@@ -43,7 +43,9 @@ def test_ranks_that_nobody_tells_are_unknown(monkeypatch):
     assert describe.ranks({}) == {"tp": None, "pp": None, "dp": 0}
 
 
-@pytest.mark.parametrize(("algorithm", "offset"), [("EAGLE", 1), ("STANDALONE", 0), ("NGRAM", None)])
+@pytest.mark.parametrize(
+    ("algorithm", "offset"), [("EAGLE", 1), ("STANDALONE", 0), ("NGRAM", None), ("FROZEN_KV_MTP", None)]
+)
 def test_settings_of_an_algorithm(toy, algorithm, offset):
     toy.scheduler.server_args.speculative_algorithm = algorithm
     toy.scheduler.tp_worker.model_runner.model_config = types.SimpleNamespace(context_len=64)
@@ -71,3 +73,28 @@ def test_a_draft_pool_shares_the_ids_of_the_target(toy):
     assert (draft["kind"], draft["allocated_by"], draft["slots"]) == ("draft", "full", full["slots"])
     assert draft["components"] == ["kv"]
     assert draft["namespace"] != full["namespace"]
+
+
+def test_a_draft_model_that_writes_no_kv_has_no_pool(toy):
+    pool = types.SimpleNamespace(layer_num=2, kv_buffer=[])
+    runner = types.SimpleNamespace(token_to_kv_pool=pool)
+    toy.scheduler.draft_worker = types.SimpleNamespace(
+        draft_worker=types.SimpleNamespace(draft_runner=runner)
+    )
+    toy.scheduler.spec_algorithm = types.SimpleNamespace(is_frozen_kv_mtp=lambda: True)
+    engine = Engine(toy.scheduler)
+    (full,) = describe.pools(engine)
+    assert full["name"] == "full"
+    assert engine.pool_name(pool) is None
+
+
+@pytest.mark.parametrize(("layers", "hidden"), [(1, False), (3, True)])
+def test_drafts_of_layers_behind_the_first_go_unseen(toy, layers, hidden):
+    runners = [
+        types.SimpleNamespace(token_to_kv_pool=types.SimpleNamespace(layer_num=1)) for _ in range(layers)
+    ]
+    inner = types.SimpleNamespace(draft_runner=runners[0], draft_runner_list=runners)
+    toy.scheduler.draft_worker = types.SimpleNamespace(draft_worker=inner)
+    engine = Engine(toy.scheduler)
+    assert engine.hides_drafts is hidden
+    assert [entry["name"] for entry in describe.pools(engine)] == ["full", "draft"]

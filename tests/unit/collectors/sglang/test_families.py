@@ -52,7 +52,7 @@ def test_nothing_is_claimed_of_what_may_pass_by():
     engine = SimpleNamespace(
         algorithm="HOME_MADE",
         draft_runners=(),
-        runs_draft_graphs=False,
+        hides_drafts=False,
         caches_on_host=False,
         bypass="why",
         sessions=None,
