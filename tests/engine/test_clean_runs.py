@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from accounts import account_of, rejected_at_the_end
+from accounts import rejected_at_the_end
 from running import Run
 from scenarios import CLEAN, PLAIN, RELEASES
 
@@ -119,19 +119,6 @@ def test_every_rule_whose_event_occurs_has_judged_instances(run: Run) -> None:
     assert {
         rule: run.report["checked"].get(rule, 0) for rule in expected if not run.report["checked"].get(rule)
     } == {}
-
-
-def test_slots_and_moves_are_those_of_an_independent_count(run: Run) -> None:
-    counted = run.counted
-    assert [slot for e in run.of("alloc") for slot in e.slots] == counted["allocated"]
-    assert [slot for e in run.of("free") for slot in e.slots] == counted["freed"]
-    assert [[list(e.tgt), list(e.src)] for e in run.of("move")] == counted["moves"]
-
-
-def test_the_engines_own_account_of_its_pool_follows_from_the_events(run: Run) -> None:
-    account = account_of(run.process)
-    assert account.compared >= 10
-    assert account.faults == []
 
 
 def test_tokens_are_those_of_plain_decoding(run: Run, runs) -> None:
