@@ -37,7 +37,8 @@ def drafts_stand_on_draft_kv(drafts: DraftReads) -> Judgement:
 
     Exceptions: drafters without KV (n-grams) or with the target's; what a round drafts stands on the draft's own features
     until the draft extend behind the verify; a prefix from the tree has the draft KV of who computed it; a drafter with a
-    window (`draft_window`) reads no further back; a hand-over of KV that does not name the draft pool leaves it unknown.
+    window (`draft_window`) reads no further back; a hand-over of KV that does not name the draft pool leaves it unknown, and
+    so do DFlash and DSpark, whose worker writes the draft KV of what was accepted beside all forwards.
     """
     if not len(drafts):
         return verdict(np.zeros(0, dtype=np.bool_), lambda i: _explain(drafts, i))

@@ -69,8 +69,12 @@ class DraftReads:
 
     @property
     def told(self) -> bool:
-        """Whether all forwards, grants and writes into rows are recorded, so that KV that was not seen is missing."""
-        return all(self.info.records(name) for name in ("forward", "alloc", "table_write"))
+        """Whether all forwards, grants and writes into rows are recorded, so that KV that was not seen is missing.
+
+        DFlash and DSpark project the target's hidden states into draft KV without a forward (`DFlashWorkerV2._append_target_hidden_to_draft_kv_by_loc`).
+        """
+        beside = str(self.info.settings.get("algorithm") or "").lower() in ("dflash", "dspark")
+        return not beside and all(self.info.records(name) for name in ("forward", "alloc", "table_write"))
 
     @cached_property
     def _later_step(self) -> Mask:

@@ -127,6 +127,14 @@ def test_what_can_t_be_judged(judge: Build, lines: list[Line], head: Line, why: 
     assert not result.findings and [each.why for each in result.unknown] == [why]
 
 
+@pytest.mark.parametrize("algorithm", ["DFLASH", "DSPARK"])
+def test_a_chain_drafter_s_context_is_written_beside_its_forwards(judge: Build, algorithm: str) -> None:
+    head = HEAD | {"settings": {"algorithm": algorithm}}
+    result = judge("ST-DRAFT", *SEAT, draft(2, 12, 13, 14), **head)
+    assert not result.findings and [each.instances for each in result.unknown] == [1]
+    assert judge("ST-DRAFT", *SEAT, draft(2, 12, 13, 14), **HEAD).findings
+
+
 def test_a_chunked_prompt_keeps_its_row(judge: Build) -> None:
     assert not judge("ST-DRAFT", *PROMPT, begin(), extend(2, 12), **HEAD).unknown
 
