@@ -24,6 +24,7 @@ from speckv_debug.replay.ledger_rows import held
 from speckv_debug.replay.ledger_tenure import LAST
 from speckv_debug.replay.ownership import LEAK, unlisted
 from speckv_debug.replay.pool_totals import REASONS, PoolTotals
+from speckv_debug.replay.written_slots import WrittenSlots
 
 STAYING, TOTALS = ("free", "release", "table_write"), "totals"
 MOST_PAGES = 1 << 22
@@ -72,6 +73,7 @@ class LedgerStream:
         self._process = process
         self._ledger: Ledger | None = None
         self._stay: dict[str, Columns] = {}
+        self._written: WrittenSlots | None = None
         self._named, self._nameless = False, False
         self.counts = {law: Counts() for law in (*JUDGED, LEAK)}
 
@@ -91,7 +93,17 @@ class LedgerStream:
         else:
             self._turn(events)
         self.ledger.fold_on(sum(map(len, self._stay.values())))
+        self._require_written(events)
         self._stay = {name: columns(name) for name in STAYING}
+
+    def _require_written(self, events: LedgerEvents) -> None:
+        """No slot of the tree was read before it was written, nor may be by a later window."""
+        if self._written is None:
+            ledger = self.ledger
+            self._written = WrittenSlots(ledger.info, ledger.main.pages * ledger.page_size, goes_on=True)
+        early = self._written.feed(events, np.empty(0, dtype=np.int64))
+        if (early >= 0).any() or self._written.waiting:
+            raise LooksFurther("a node of the tree is not written yet")
 
     def finish(self) -> None:
         """The recording is over."""

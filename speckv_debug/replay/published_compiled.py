@@ -81,9 +81,11 @@ def read_early(
     cached: Listed,
     requests: Array,
     holes: Array,
-    room: Array,
-) -> Array:
+    state: Array,
+) -> tuple[Array, int]:
     """For each cache event a slot that it published and that was read at a step before it was written, -1 if none.
+
+    And how many slots are published and not written at the end.
 
     Args:
         grants, transfers: What the slots get, and when their content comes with it.
@@ -91,12 +93,12 @@ def read_early(
         steps: int64, of each forward, NEVER if unknown.
         cached: cache events; `requests` int64, whose they are, as `forwards.what`, -1 if unknown.
         holes: int64, `seq` behind each hole: nothing is known of any slot there.
-        room: int8[slots], zeros.
+        state: int8[slots], what is known of each slot before the first event; afterwards, behind the last.
     """
-    state, waits = room, np.full(len(room), -1, dtype=np.int32)
-    since = np.full(len(room), NEVER, dtype=np.int64)
+    waits = np.full(len(state), -1, dtype=np.int32)
+    since = np.full(len(state), NEVER, dtype=np.int64)
     early = np.full(len(cached.seq), -1, dtype=np.int64)
-    served = np.full(max(requests.max(), -1) + 1, -1, dtype=np.int32)
+    served = np.full(requests.max() + 1 if len(requests) else 0, -1, dtype=np.int32)
     g = t = f = c = hole = 0
     while f < len(forwards.seq) or c < len(cached.seq):
         seq = min(next_of(grants, g), next_of(transfers, t), next_of(forwards, f), next_of(cached, c))
@@ -123,7 +125,9 @@ def read_early(
                 served[requests[c]] = c
             c += 1
     last = steps[-1] if len(steps) else 0
+    waiting = 0
     for slot in range(len(waits)):
+        waiting += waits[slot] >= 0
         if waits[slot] >= 0 and since[slot] < last:
             early[waits[slot]] = slot
-    return early
+    return early, waiting

@@ -40,8 +40,7 @@ class RowGrants:
         self.is_grant = (np.arange(sum(counts)) < counts[0])[order]
         self.event = np.concatenate([np.arange(count) for count in counts])[order]
         self.row, self.epoch = self._both("row")[order], self._both("epoch")[order]
-        lives = [lengths.lives.of(name) for name in (GRANT, RETURN)]
-        self.life = np.concatenate(lives)[order]
+        self._order = order
         self.request = self._requests()[order]
         self.before = _previous(self.row, self.row >= 0)
         self.again = (
@@ -78,8 +77,9 @@ class RowGrants:
 
         A life that ran before its row's first event was granted out of sight.
         """
-        begin = np.append(self.lengths.lives.begin, NEVER)[self.life]
-        first = (self.before < 0) & ((not self.from_start) | (begin < self.seq))
+        first = (self.before < 0) & (not self.from_start)
+        if (odd := np.flatnonzero(self.not_held & (self.before < 0) & ~first)).size:
+            first[odd] = np.append(self.lengths.lives.begin, NEVER)[self._life[odd]] < self.seq[odd]
         resets = self.lengths.columns("cache")
         seqs = resets.ints("seq")[resets.texts("action").equal("reset")]
         since = self._at(self.seq, self.before)
@@ -156,12 +156,27 @@ class RowGrants:
     def _same_life(self, index: Int64s) -> Mask:
         return mask((index >= 0) & (self.epoch == self._at(self.epoch, index)))
 
+    @cached_property
+    def _life(self) -> Int64s:
+        """The life of each event; what only rare events ask for, since it looks at all tables."""
+        return np.concatenate([self.lengths.lives.of(name) for name in (GRANT, RETURN)])[self._order]
+
     def _released(self, grants: Int64s) -> Mask:
         """Whether the lives of these grants have ended before the instance; a trim is no end."""
-        life = np.append(self.life, -1)[grants]
-        final = ~self.lengths.columns("release").texts("kind").equal("session_trim")
-        found = self.lengths.lives.before("release", self.seq, np.maximum(life, 0), final)
-        return mask((life >= 0) & (found >= 0))
+        release = self.lengths.columns("release")
+        final = np.flatnonzero(~release.texts("kind").equal("session_trim"))
+        ended = [release.ints(name)[final] for name in ("row", "epoch")]
+        pairs = np.stack(
+            [np.concatenate(column) for column in zip((self.row, self.epoch), ended, strict=True)]
+        )
+        number = np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1)
+        own, lives = number[len(self) :], number[: len(self)]
+        seqs = release.ints("seq")[final]
+        order = np.lexsort((seqs, own))
+        life = np.append(lives, 0)[grants]
+        since = np.where(grants < 0, self.seq, self._at(self.seq, grants))
+        counts = [search_pairs(own[order], seqs[order], life, seq) for seq in (self.seq, since)]
+        return mask(counts[0] > counts[1])
 
     def _saved(self, grants: Int64s) -> Mask:
         """Whether a session has saved what the request of these grants held."""
@@ -181,10 +196,11 @@ class RowGrants:
     def _runs_in_it(self, which: Mask) -> Mask:
         """Whether the request that returns the row was the last one that another table named in it."""
         found = np.zeros(len(self), dtype=np.bool_)
-        at = np.flatnonzero(which & (self.life >= 0))
+        at = np.flatnonzero(which)
+        at = at[self._life[at] >= 0] if len(at) else at
         for name in NAMING if len(at) else ():
             texts = self.lengths.columns(name).texts("request")
-            last = self.lengths.lives.before(name, self.seq[at], self.life[at], texts.known)
+            last = self.lengths.lives.before(name, self.seq[at], self._life[at], texts.known)
             numbers = np.array([*(self._numbers.get(text, -2) for text in texts.names), -3], dtype=np.int64)
             found[at] |= numbers[np.append(texts.codes, -1)[last]] == self.request[at]
         return found

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from speckv_debug.model.finding import Finding
-from speckv_debug.replay import publications
+from speckv_debug.replay import written_slots
 from tests.ledgers import Run, span
 
 RULE = "OWN-PUBLISH"
@@ -19,7 +19,7 @@ Scene = Callable[[], Run]
 def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What columns alone rule out, compiled code does too."""
     if request.param == "compiled":
-        monkeypatch.setattr(publications, "COMPILED_FROM", 0)
+        monkeypatch.setattr(written_slots, "COMPILED_FROM", 0)
 
 
 def prefilled(page_size: int = 4, **head: Any) -> Run:
