@@ -25,7 +25,12 @@ def adjusted(result: CheckResult, severity: Mapping[str, Severity]) -> CheckResu
             return finding
         return replace(finding, severity=severity[finding.rule])
 
-    return replace(result, findings=tuple(map(judged, result.findings)), laws=laws)
+    findings = tuple(map(judged, result.findings))
+    lowered: dict[str, int] = {}
+    for before, after in zip(result.findings, findings, strict=True):
+        if after.severity is Severity.NOTE is not before.severity:
+            lowered[after.rule] = lowered.get(after.rule, 0) + 1
+    return replace(result, findings=findings, laws=laws, lowered=lowered)
 
 
 def without_known(

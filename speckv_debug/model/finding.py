@@ -109,7 +109,7 @@ class CheckResult:
     """The outcome of all rules on one recording; findings sorted by process and `first_seq`.
 
     `laws` are those of the rules that ran, by id, so that a viewer can quote them. `known` is what a baseline took out, None
-    without one; `disabled` are the rules that a configuration leaves out.
+    without one; `disabled` are the rules that a configuration leaves out, `lowered` how many findings of a rule it made notes.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -118,6 +118,7 @@ class CheckResult:
     laws: dict[str, Law] = field(default_factory=dict)
     known: Known | None = None
     disabled: tuple[str, ...] = ()
+    lowered: dict[str, int] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Literal["clean", "findings", "unknown"]:

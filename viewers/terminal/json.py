@@ -18,6 +18,7 @@ def render(result: CheckResult, out: TextIO) -> None:
         "checked": result.checked,
         "known": None if result.known is None else asdict(result.known),
         "disabled": result.disabled,
+        "lowered": result.lowered,
     }
     out.write(json.dumps(value, indent=2) + "\n")
 

@@ -165,6 +165,10 @@ def _left_out(result: CheckResult) -> Iterator[str]:
         said = f"{number(known.total, 'finding')} of the baseline left out{f' ({each})' if each else ''}"
         stale = f"; {known.unmatched:,} of its entries fit nothing"
         yield from _field("known", said + (stale if known.unmatched else ""))
+    if result.lowered:
+        each = ", ".join(f"{rule} {count:,}" for rule, count in result.lowered.items())
+        total = number(sum(result.lowered.values()), "finding")
+        yield from _field("lowered", f"{total} to notes ({each}), by the configuration")
     if result.disabled:
         yield from _field("disabled", f"{', '.join(result.disabled)}, by the configuration")
 

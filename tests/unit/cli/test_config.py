@@ -51,13 +51,16 @@ def test_what_is_asked_for_by_name_runs(broken: str, capsys: pytest.CaptureFixtu
 
 
 def test_another_severity(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for word, code in (("warning", 1), ("note", 0), ("error", 1)):
+    for word, code in (("warning", 1), ("error", 1), ("note", 0)):
         write(HEAD + f'severity = {{ ACC-SHIFT = "{word}" }}')
         found, told = checked(broken, capsys=capsys)
         assert (found, {f["severity"] for f in told["findings"] if f["rule"] == "ACC-SHIFT"}) == (
             code,
             {word},
         )
+        assert told["lowered"] == ({"ACC-SHIFT": 1} if word == "note" else {})
+    assert main(["check", broken, "--replay", "off"]) == 0
+    assert "lowered  1 finding to notes (ACC-SHIFT 1), by the configuration" in capsys.readouterr().out
 
 
 def test_the_nearest_file_that_has_the_table(broken: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ def test_keys_are_always_there() -> None:
         out,
     )
     value = json.loads(out.getvalue())
-    assert list(value) == ["verdict", "findings", "unknown", "checked", "known", "disabled"]
+    assert list(value) == ["verdict", "findings", "unknown", "checked", "known", "disabled", "lowered"]
     assert list(value["findings"][0]) == KEYS
     assert {key for key, held in value["findings"][0].items() if held is None} == {
         "step", "request", "row", "epoch", "pool", "slots", "pages", "ranks", "expected", "actual", "cause",
