@@ -118,10 +118,12 @@ def _speculation(engine: Engine) -> dict[str, Any]:
 
 
 def _draft_offset(algorithm: str | None) -> int | None:
-    """How many tokens a draft pool is ahead of the target's; None where drafts have no tokens in a pool of their own."""
-    if algorithm == "STANDALONE":
-        return 0
-    return 1 if algorithm in EAGLE_FAMILY else None
+    """How many tokens a draft pool is ahead of the target's; None where drafts have no tokens in a pool of their own.
+
+    STANDALONE has the prefill and the draft extend of EAGLE, which store each position's next token
+    (`EagleDraftWorker._draft_extend_for_prefill`, 0.5.13 to 0.5.23).
+    """
+    return 1 if algorithm in (*EAGLE_FAMILY, "STANDALONE") else None
 
 
 def _simulated_length() -> float | None:

@@ -8,7 +8,10 @@ from speckv_debug.checks.evidence import number
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.replay.chunk_tails import ChunkTails
 from speckv_debug.replay.ragged import NULL
+from speckv_debug.replay.stored_tokens import StoredTokens
+from speckv_debug.replay.tokens import Tokens
 from speckv_debug.replay.written_tokens import WrittenTokens
 
 SHOWN = 8
@@ -18,30 +21,78 @@ SHOWN = 8
     "LEN-TOKEN",
     severity=ERROR,
     needs=(),
-    scope="written_tokens",
-    look_at="eagle_worker draft (root of the verify = bonus_tokens of the round before), prepare_for_decode (input_ids)",
-    follows=("ACC-COUNT", "ACC-SHIFT", "LEN-SEQ", "LEN-TOKEN"),
+    scope="tokens",
+    look_at="eagle_worker draft (root of the verify = bonus_tokens of the round before), prepare_for_decode (input_ids), "
+    "_draft_extend_for_prefill",
+    follows=("ACC-COUNT", "ACC-SHIFT", "LEN-SEQ", "MOV-COMPACT", "LEN-TOKEN"),
 )
-def token_is_the_requests(written: WrittenTokens) -> Judgement:
-    """A forward begins with the token that the one before it handed on; positions rise by 1, and no input id is -1.
+def token_is_the_requests(tokens: Tokens) -> Judgement:
+    """The token computed at position p is that of prompt and output there, or of p + 1 where a drafter is one ahead.
 
-    The token handed on is the bonus of a verify, or what an extend or plain decode sampled, at the length that it leads to.
+    A forward of the target begins with the token that the one before it handed on: the bonus of a verify, or what an
+    extend or plain decode sampled, at the length that it leads to. A verify computes the draft tokens of which its accept
+    takes some. A drafter of the EAGLE family stores, behind a verify or a prefill, each position's next token, and at the
+    end of a chunk the prompt's next one. Positions rise by 1, and no input id of the target is -1.
 
-    Exceptions: an extend is where the tokens of a prompt are known from; tree siblings share a position; what was handed
-    on is forgotten at an end, a retract, a session trim or a cut; engines that rewrite draft ids; UNO, which verifies
-    from one past the frontier.
+    Exceptions: an extend is where the tokens of a prompt are known from; rows that were not accepted; tree siblings share a
+    position; what was handed on is forgotten at an end, a retract, a session trim or a cut; engines that rewrite draft
+    ids; UNO, which verifies from one past the frontier; drafters of several layers, which are further ahead each; a
+    simulated accept; a drafter that is level with the target (`settings.draft_token_offset`); the end of a chunk in
+    SGLang before 0.5.13.
     """
+    written, stored = tokens.written, tokens.stored
     uno = written.of_verify & (written.verifies.non_draft != 1)
     rewritten = np.full(len(written), written.verifies.tokens_rewritten)
     told = (written.due != NULL) & (written.first != NULL) & ~rewritten
     wrong = (told & (written.first != written.due)) | written.jumping
+    kept = not written.verifies.tokens_rewritten
+    unlike, ends = (stored.wrong >= 0) & kept, tokens.tails.wrong & kept
+    nothing = np.zeros_like(uno)
     reasons = {
-        "the engine's algorithm verifies from one past the frontier": uno,
-        "the engine may rewrite tokens between sampling and output": rewritten,
-        "no tokens of the forward": written.first == NULL,
-        "the token handed on for its first position is not known": ~written.extending & (written.due == NULL),
+        "the engine's algorithm verifies from one past the frontier": tokens.masks(uno),
+        "the engine may rewrite tokens between sampling and output": tokens.masks(
+            *(np.full(len(part), not kept) for part in (written, stored, tokens.tails))
+        ),
+        "no tokens of the forward": tokens.masks(written.first == NULL),
+        "the token handed on for its first position is not known": tokens.masks(
+            ~written.extending & (written.due == NULL)
+        ),
+        "what its rows should hold is not known": tokens.masks(nothing, ~stored.compared),
     }
-    return verdict((wrong & ~uno) | written.placeholder, lambda i: _explain(written, i), reasons)
+    failed = tokens.masks((wrong & ~uno) | written.placeholder, unlike, ends)
+    return verdict(failed, lambda i: _explain_one(tokens, i), reasons)
+
+
+def _explain_one(tokens: Tokens, i: int) -> Details:
+    number, at = tokens.part(i)
+    if number == 0:
+        return _explain(tokens.written, at)
+    part = tokens.stored if number == 1 else tokens.tails
+    return _explain_stored(part, at, verify=number == 1 and bool(tokens.stored.verify[at]))
+
+
+def _explain_stored(stored: StoredTokens | ChunkTails, i: int, *, verify: bool) -> Details:
+    row, position, token, due = stored.row(i)
+    mode = stored.forward.text_at("mode", int(stored.index[i])) or "forward"
+    where = f"row {row}" if position is None else f"position {position}"
+    whose = "its draft token there" if verify else "the request's next token"
+    values = stored.forward.lists("tokens")[int(stored.index[i])]
+    first = max(0, row - SHOWN // 2)
+    shown = values[first : first + SHOWN].tolist()
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("row", *range(first, first + len(shown))),
+        ("token computed", *(number(each) for each in shown)),
+        ("token due", *(due if first + k == row else None for k in range(len(shown)))),
+    )
+    columns = ("", *(str(k) for k in range(len(shown))))
+    return Details(
+        message=f"the {mode} computes token {token} at {where}, {whose} is {due}",
+        expected=f"token {due} at {where}",
+        actual=f"token {token}",
+        evidence=(
+            Evidence(title=f"tokens, row {row} of {len(values)}", columns=columns, rows=rows, marked=(1,)),
+        ),
+    )
 
 
 def _explain(written: WrittenTokens, i: int) -> Details:

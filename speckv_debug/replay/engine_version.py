@@ -19,6 +19,9 @@ TAIL_BY_ALLOCATOR_PAGE: Version = (0, 5, 17)
 TURNS_ARE_SESSIONS: Version = (0, 5, 22)
 """SGLang counts what a session's turn holds as the session's from here on while it runs, its first turn included."""
 
+TAIL_OF_CHUNK: Version = (0, 5, 13)
+"""SGLang's draft stores the prompt's next token at the end of a chunk from here on, not the one that was sampled there."""
+
 
 def sglang_version(info: Process) -> Version | None:
     """The release as integers, None if another engine or none is named."""

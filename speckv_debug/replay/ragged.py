@@ -85,6 +85,10 @@ class Ragged:
         first, last = int(lists[0]), int(lists[-1]) + 1
         if last - first == len(lists):
             return self.values[self.offsets[first] : self.offsets[last]].reshape(-1, width)
+        return self.table(lists, width)
+
+    def table(self, lists: Int64s, width: int) -> Int64s:
+        """The lists named by `lists`, in any order and all that long, as int64[len(lists), width]."""
         gathered: Int64s = self.values[self.offsets[lists][:, None] + np.arange(width)]
         return gathered
 

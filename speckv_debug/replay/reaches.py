@@ -27,10 +27,13 @@ class Reaches(OfTargetWrites):
     @cached_property
     def count(self) -> Int64s:
         """Positions written, NULL if unknown."""
-        slots, tokens = (self.writes.forward.lists(name) for name in ("slots", "tokens"))
-        rows = np.where(tokens.present, tokens.lengths, NULL)
-        rows = np.where(slots.present, slots.lengths, rows)
-        return self.writes.both(self.writes.verifies.width, rows)
+        slots = self.writes.forward.lists("slots")
+        told = self.writes.both(self.writes.verifies.width, np.where(slots.present, slots.lengths, NULL))
+        if not (told[~self.writes.of_verify] == NULL).any():
+            return told
+        tokens = self.writes.forward.lists("tokens")
+        counted = np.where(tokens.present, tokens.lengths, NULL)
+        return np.where(told == NULL, self.writes.both(self.writes.verifies.width, counted), told)
 
     @cached_property
     def end(self) -> Int64s:

@@ -10,10 +10,10 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_of
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask, packed
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask
+from speckv_debug.replay.same_step import keys_of, last_of_step
 from speckv_debug.replay.slot_events import padding_rows
 from speckv_debug.replay.verifies import VerifyBatch
-from speckv_debug.replay.writes import numbered
 
 TARGET = ("extend", "decode", "target_verify")
 BLOCKS = ("dflash", "dspark")
@@ -38,7 +38,7 @@ class ForwardReads:
         drafting = forward.texts("mode").equal("draft", "draft_extend") | forward.texts("pool").equal(*drafts)
         of_target = forward.texts("mode").equal(*TARGET) & ~drafting
         told = forward.ints("read_len") != NULL
-        accept = _accept_of(forward, verifies)
+        accept = verify_of(forward, verifies)
         drafted = drafting & (accept >= 0) & (told | forward.lists("positions").filled)
         self.index = np.flatnonzero(~padding_rows(forward) & ((of_target & told) | drafted))
         self.target, self.accept = mask(of_target[self.index]), accept[self.index]
@@ -123,19 +123,8 @@ class ForwardReads:
         return np.minimum(self.seq, verify), np.maximum(self.seq, verify)
 
 
-def _accept_of(forward: Columns, verifies: VerifyBatch) -> Int64s:
+def verify_of(forward: Columns, verifies: VerifyBatch) -> Int64s:
     """For each row of `forward` the verify of its step and request row, -1 if there is none."""
     rows = np.concatenate((verifies.row, forward.ints("row")))
-    steps = np.concatenate((verifies.step, forward.ints("step")))
-    known = (rows > 0) & (steps != NULL)
-    keys = packed(np.where(known, rows, 0), np.where(known, steps, 0))
-    if keys is None:
-        keys = numbered(np.stack((rows, steps)))
-    keys = np.where(known, keys, -1)
-    own, wanted = keys[: len(verifies)], keys[len(verifies) :]
-    order = np.argsort(own, kind="stable")
-    if not len(order):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    at = np.minimum(np.searchsorted(own[order], wanted), len(order) - 1)
-    found = order[at]
-    return np.where((own[found] == wanted) & (wanted >= 0), found, -1)
+    keys = keys_of(rows, np.concatenate((verifies.step, forward.ints("step"))))
+    return last_of_step(keys[: len(verifies)], keys[len(verifies) :])

@@ -73,6 +73,12 @@ class TargetWrites:
             return told
         return np.where(told == NULL, self.first(self.positions), told)
 
+    @cached_property
+    def drafting(self) -> Mask:
+        """Rows of `forward` that write into a draft pool."""
+        drafts = {pool.name for pool in self.info.pools if pool.kind == "draft"} | {"draft"}
+        return self.forward.texts("pool").equal(*drafts)
+
     def first(self, lists: Ragged) -> Int64s:
         """The first value of each list, NULL without one."""
         return lists.at(np.arange(len(self)), np.zeros(len(self), dtype=np.int64))

@@ -13,10 +13,12 @@ from typing import Any
 from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.bounds import Bounds, Reserves
+from speckv_debug.replay.chunk_tails import ChunkTails
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.compactions import Compactions
 from speckv_debug.replay.components import MovedComponents
 from speckv_debug.replay.continuity import Successions
+from speckv_debug.replay.copied_tokens import CopiedTokens
 from speckv_debug.replay.grants import Grants
 from speckv_debug.replay.grouped_reads import GroupedForwards
 from speckv_debug.replay.launches import MoveLaunches
@@ -48,8 +50,10 @@ from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.shadow_replay import ShadowReplay
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.state_view import StateScopes
+from speckv_debug.replay.stored_tokens import StoredTokens
 from speckv_debug.replay.stream import Stretches
 from speckv_debug.replay.target_writes import TargetWrites
+from speckv_debug.replay.tokens import Tokens
 from speckv_debug.replay.united import United
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
@@ -67,11 +71,12 @@ BESIDE = {
         "reserves",
         "growths",
         "replayed_reserves",
-        "written_tokens",
+        "tokens",
         "evictions",
         "reaches",
     },
-    "target_writes": {"written_tokens", "reaches"},
+    "target_writes": {"tokens", "reaches"},
+    "written_tokens": {"tokens"},
     "recomputed_slots": {"replayed_slots", "replayed_moves"},
     **dict.fromkeys(("relocations", "due_pairs", "pair_match", "settlements"), OF_PAIRS),
 }
@@ -259,6 +264,12 @@ class ProcessView(StateScopes):
     def written_tokens(self) -> WrittenTokens:
         """One instance a verify, and a row of an extend or plain decode, with the token that was handed on to it."""
         return WrittenTokens(self.target_writes)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """One instance a verify, an extend or plain decode of the target, and a forward whose tokens follow from others."""
+        copied = CopiedTokens(self.columns("forward"), self.verifies, self.info)
+        return Tokens(self.written_tokens, StoredTokens(copied), ChunkTails(self.target_writes))
 
     @cached_property
     def reaches(self) -> Reaches:

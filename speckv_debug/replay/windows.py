@@ -31,7 +31,7 @@ SCOPES = (
 )  # fmt: skip
 """Scopes of which no instance looks beyond its step."""
 OF_LIVES = (
-    "successions", "commits", "late_commits", "bounds", "growths", "written_tokens", "reaches", "evictions",
+    "successions", "commits", "late_commits", "bounds", "growths", "tokens", "reaches", "evictions",
     "session_trims", "row_grants",
 )  # fmt: skip
 """Scopes of which an instance looks at earlier events of its own life, and of these at what `carried` keeps."""

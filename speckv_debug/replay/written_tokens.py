@@ -6,8 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask
 from speckv_debug.replay.target_writes import OfTargetWrites, TargetWrites
+from speckv_debug.replay.token_facts import ListFacts
 
 FORGETTING = ("session_trim", "session_restore", "retract", "finish")
 """Causes of a length after which a position may get another token."""
@@ -42,7 +43,7 @@ class WrittenTokens(OfTargetWrites):
     @cached_property
     def first(self) -> Int64s:
         """The token at the first position, NULL if unknown."""
-        return self.writes.first(self.tokens)
+        return self.writes.both(*(facts.first for facts in self._facts))
 
     @cached_property
     def due(self) -> Int64s:
@@ -59,20 +60,31 @@ class WrittenTokens(OfTargetWrites):
     @cached_property
     def placeholder(self) -> Mask:
         """An input id is -1."""
-        return any_per_list(mask(self.tokens.values == -1), self.tokens.owners, len(self))
+        return self._flag("placeholder")
 
     @cached_property
     def jumping(self) -> Mask:
         """Positions do not begin at the first one, or do not rise by 1; of a tree, its root alone is looked at."""
-        positions = self.positions
-        one_each = positions.filled & self.tokens.present & (positions.lengths == self.tokens.lengths)
-        one_each &= (self.start != NULL) & (positions.lengths > 0)
-        owners, within = positions.owners, positions.within
-        linear = self.verifies.of("layout", "chain").astype(np.int64)
-        chain = self.writes.both(linear, np.ones(len(self.forward), dtype=np.int64))
-        looked_at = one_each[owners] & ((within == 0) | mask(chain)[owners])
-        wrong = looked_at & (positions.values != self.start[owners] + within)
-        return any_per_list(mask(wrong), owners, len(self))
+        return self._flag("jumping")
+
+    def _flag(self, name: str) -> Mask:
+        first, second = (getattr(facts, name).astype(np.int64) for facts in self._facts)
+        return mask(self.writes.both(first, second))
+
+    @cached_property
+    def _facts(self) -> tuple[ListFacts, ListFacts]:
+        """What the lists of the verifies come to, and those of the forwards."""
+        batch, forward = self.verifies, self.forward
+        straight = np.ones(len(forward), dtype=np.bool_)
+        plain = np.flatnonzero(forward.texts("mode").equal("extend", "decode"))
+        lists = (batch.ragged("draft_tokens"), batch.ragged("positions"))
+        live = np.flatnonzero(~batch.padding)
+        return (
+            ListFacts.of(*lists, batch.seq_len, batch.of("layout", "chain"), live),
+            ListFacts.of(
+                forward.lists("tokens"), forward.lists("positions"), forward.ints("start"), straight, plain
+            ),
+        )
 
     @property
     def _end(self) -> Int64s:

@@ -56,10 +56,14 @@ def test_a_row_that_is_too_narrow_is_found(run: Run) -> None:
 
 
 @pytest.mark.parametrize("scenario", ["reverted-26329"])
-def test_the_drafts_tail_of_a_chunk_is_recorded_with_its_wrong_token(run: Run) -> None:
+def test_the_drafts_wrong_token_at_the_end_of_a_chunk_is_found(run: Run) -> None:
     tails = tails_of_chunks(run)
-    assert any(token != due for token, due in tails)
-    assert shifts_of_first_drafts(run) == {0}
+    wrong = [(token, due) for token, due in tails if token != due]
+    assert wrong and shifts_of_first_drafts(run) == {0}
+    errors = [f for f in run.report["findings"] if f["severity"] == "error"]
+    assert {f["rule"] for f in errors} == {"LEN-TOKEN"}
+    told = {(f["actual"], f["expected"].partition(" at ")[0]) for f in errors}
+    assert told <= {(f"token {token}", f"token {due}") for token, due in wrong}
 
 
 @pytest.mark.parametrize("scenario", ["reverted-25015"])

@@ -172,6 +172,17 @@ FAULTS: tuple[Fault, ...] = (
         slots=320,
     ),
     _wrong(
+        "root-is-not-the-bonus",
+        "LEN-TOKEN",
+        "a round starts from the output token before the bonus that was just sampled",
+    ),
+    _silent(
+        "draft-chunk-ends-with-a-sample",
+        "LEN-TOKEN",
+        "at the end of a chunk the draft stores a token that the target would say, not the prompt's next one",
+        max_prefill_tokens=16,
+    ),
+    _wrong(
         "lengths-frozen-at-capture",
         "LEN-READ",
         "a replayed verify attends with the lengths that its static buffer held in the round before",

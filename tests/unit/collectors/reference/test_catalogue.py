@@ -15,7 +15,6 @@ NO_ENGINE_FAULT = {
     "ST-RING",
     "ST-MAMBA",  # nor recurrent state
     "OWN-REF",  # nor pages that are kept by references
-    "LEN-TOKEN",  # no fault starts a verify from another token than the bonus yet
     "LOC-GROUP",  # its layers share one table
     "ACC-RANK",  # the reference engine has one rank
     "LEN-ORDER",  # follows from a growth or a commit that another law finds first

@@ -44,7 +44,7 @@ def test_ranks_that_nobody_tells_are_unknown(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "offset"), [("EAGLE", 1), ("STANDALONE", 0), ("NGRAM", None), ("FROZEN_KV_MTP", None)]
+    ("algorithm", "offset"), [("EAGLE", 1), ("STANDALONE", 1), ("NGRAM", None), ("FROZEN_KV_MTP", None)]
 )
 def test_settings_of_an_algorithm(toy, algorithm, offset):
     toy.scheduler.server_args.speculative_algorithm = algorithm
