@@ -13,9 +13,14 @@ NEVER = "its deferred free group has no end in the recording"
 
 @dataclass(slots=True)
 class FreeGroups:
-    """Open groups in the order in which they began; each holds rows of the table `free`."""
+    """Open groups in the order in which they began; each holds rows of the table `free`.
+
+    Attributes:
+        stray: Groups that frees name and that have not begun, or have ended.
+    """
 
     waiting: dict[int, list[int]] = field(default_factory=dict)
+    stray: set[int] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return bool(self.waiting)
@@ -23,6 +28,7 @@ class FreeGroups:
     def begin(self, group: int) -> None:
         """Open a group."""
         self.waiting.setdefault(group, [])
+        self.stray.discard(group)
 
     def of(self, group: int) -> int | None:
         """The group that a free belongs to: the one it names, else the innermost open one, else none."""
@@ -32,11 +38,22 @@ class FreeGroups:
 
     def add(self, group: int, free: int) -> None:
         """A free waits for the group's end."""
+        if group not in self.waiting:
+            self.stray.add(group)
         self.waiting.setdefault(group, []).append(free)
 
     def end(self, group: int) -> list[int]:
         """Close a group; its frees in order."""
+        self.stray.discard(group)
         return self.waiting.pop(group, [])
+
+    def never_open(self) -> list[int]:
+        """The groups that nothing will end; their frees take no effect."""
+        gone = sorted(self.stray)
+        for group in gone:
+            self.waiting.pop(group, None)
+        self.stray.clear()
+        return gone
 
     def renumber(self, gone: int) -> None:
         """Count the rows of the table `free` from a later one on."""
@@ -51,3 +68,4 @@ class FreeGroups:
                 facts.mark("double", "free", free, why)
                 facts.mark("unsafe", "free", free, why)
         self.waiting.clear()
+        self.stray.clear()

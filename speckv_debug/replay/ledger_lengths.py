@@ -67,11 +67,24 @@ def pool_stat(ledger: Ledger, index: int) -> None:
     if pool not in (None, ledger.namespaces.main_name):
         return ledger.facts.mark("totals", "pool_stat", index, SKIP)
     ledger.heads.settle(ledger)
+    _leave_in_no_group(ledger)
     settle(ledger, ledger.unsettled)
     ledger.unsettled.clear()
     ledger.orphans.settle(ledger)
     _all_free(ledger, index)
     ledger.totals.count(ledger, index)
+
+
+def _leave_in_no_group(ledger: Ledger) -> None:
+    """Frees that named a group which was not open never took effect: nobody holds their pages, and they are not free."""
+    if not ledger.seen_whole or not ledger.info.records("free_group"):
+        return
+    for group in ledger.groups.never_open():
+        for book in ledger.books:
+            pages = np.flatnonzero(book.pending == group)
+            book.pending[pages] = -1
+            if book is ledger.main:
+                ledger.totals.doubt(pages)
 
 
 def _all_free(ledger: Ledger, index: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from speckv_debug.model.finding import Finding
-from tests.ledgers import Run, rules_of, span
+from tests.ledgers import TABLES, Run, rules_of, span
 
 OWN = ("OWN-DFREE", "OWN-UAF", "OWN-ALIAS", "OWN-LEAK", "OWN-PAGESAFE")
 Scene = Callable[[], Run]
@@ -667,3 +667,44 @@ def test_slots_that_no_pool_has_are_left_to_the_range_law() -> None:
     run.end(1, [10, 11, 5000, -7, -7])
     run.quiet()
     assert not run.check(*OWN).findings
+
+
+# ---- frees into a group that is not open ----------------------------------------------------------
+
+
+def freed_into(group: int | None, *, late: bool = False, **head: Any) -> Run:
+    """A request ends in group 1, its free names another, or comes when the group has ended."""
+    run = Run(4, **head)
+    run.start(1, span(8, 16))
+    run.group("begin")
+    run.release(1, 8, 8)
+    if not late:
+        run.free(span(8, 16), 1, group=group)
+    run.group("end")
+    if late:
+        run.free(span(8, 16), 1, group=group)
+    run.add("row_free", **run.who(1, None, 1))
+    run.quiet()
+    return run
+
+
+@pytest.mark.parametrize("group", [1, None])
+def test_a_free_into_the_open_group(group: int | None) -> None:
+    assert not freed_into(group).check("OWN-LEAK", "OWN-DFREE").findings
+
+
+@pytest.mark.parametrize(("group", "late"), [(7, False), (1, True)])
+def test_a_free_into_a_group_that_is_not_open_never_takes_effect(group: int, late: bool) -> None:
+    (finding,) = freed_into(group, late=late).check("OWN-LEAK").findings
+    assert (finding.step, finding.request, finding.pages) == (1, "r1", (2, 3))
+
+
+def test_a_group_whose_begin_may_be_missing() -> None:
+    unlisted = freed_into(7, tables=[name for name in TABLES if name != "free_group"])
+    assert not unlisted.check("OWN-LEAK").findings
+    hole = freed_into(7)
+    for seq, line in enumerate(hole.lines):
+        line["seq"] = seq + (seq > 4)
+    assert not hole.check("OWN-LEAK").findings
+    late = freed_into(7, from_start=False)
+    assert not late.check("OWN-LEAK").findings
