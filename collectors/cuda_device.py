@@ -1,16 +1,53 @@
-"""A CUDA device as `outbox.Device`: the packing kernel where Triton is, else one asynchronous copy a tensor."""
+"""A CUDA device as `parcels.Device`: the carrying kernel where Triton is, else one asynchronous copy a tensor."""
 
 # mypy: allow-untyped-calls
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from struct import Struct
 from typing import Any
 
+import numpy as np
 import torch
 
-PREPARED_SLOTS = 64
+from speckv_debug.collectors.parcels import Plan, Slot
+
+WORD = 4
+BLOCKS_A_PROGRAM = 32
+address_of: Any = torch.Tensor.data_ptr
+log = logging.getLogger("speckv_debug")
+
+
+class _Header:
+    """A slot's table of what is to be copied there, and how the driver is told of both.
+
+    Attributes:
+        plan: The plan whose sizes and places stand in the table.
+    """
+
+    __slots__ = ("arguments", "memory", "plan", "words")
+
+    def __init__(self, memory: Any, arguments: Any) -> None:
+        self.memory, self.arguments = memory, arguments
+        self.words = memory.numpy()
+        self.plan: Plan | None = None
+
+
+class _Told:
+    """A plan as the table has it: one packing of all addresses, one of all sizes and places in 32-bit words."""
+
+    __slots__ = ("addresses", "height", "places", "words")
+
+    def __init__(self, plan: Plan, kernels: Any) -> None:
+        count, rest = len(plan.sizes), kernels.MOST - len(plan.sizes)
+        words = [size // WORD for size in plan.sizes]
+        self.addresses = Struct(f"{count}q").pack_into
+        self.places = Struct(f"{count}q{8 * rest}x{count}q").pack_into
+        self.words = (*words, *(start // WORD for start in plan.starts))
+        self.height = max(1, min(16, max(words) // (BLOCKS_A_PROGRAM * kernels.BLOCK)))
 
 
 class CudaDevice:
@@ -26,17 +63,46 @@ class CudaDevice:
         self._streams: dict[int, Any] = {}
         self._thread = threading.local()
         self._thread.chosen = True  # the engine's thread has chosen its device itself
-        self._capturing: Any = torch.cuda.is_current_stream_capturing
+        self.is_capturing: Any = torch._C._cuda_isCurrentStreamCapturing
         self._current: Any = torch._C._cuda_getCurrentRawStream
-        self._pack = _packing_kernel()
+        self._kernels = _kernels()
+        self._direct: Any = None
+        self._windows: Any = None
 
-    def prepare(self) -> None:
-        """Have the kernel compiled before the engine's first step."""
-        values = [torch.zeros(1, dtype=torch.int32, device=self._device)] * 33
-        memory = self.pinned(16 * len(values))
-        for count in (16, 32, 33):
-            self.launch(values[:count], [16 * place for place in range(count)], [4] * count, memory)
+    def prepare(self, slots: Sequence[Slot] = ()) -> None:
+        """Have the kernel compiled, tried and each slot's table ready before the engine's first step."""
+        if self._kernels is None:
+            return
+        given = torch.arange(7, dtype=torch.int32, device=self._device)
+        plan = Plan([7, 7], [np.dtype(np.int32)] * 2)
+        slot = Slot(self, self.pinned(plan.room))
+        header = self._header_of(slot)
+        self._direct = self._launcher(header, slot)
+        for each in slots:
+            self._header_of(each)
+        slot.header = None  # again, with the arguments that the driver is told
+        self.launch([given, given], plan, slot, self.stream())
         torch.cuda.synchronize(self._device)
+        arrived = [slot.bytes[start : start + 28].view(np.int32).tolist() for start in plan.starts]
+        if arrived != [list(range(7))] * 2:
+            log.warning("speckv-debug: the packing kernel is not used here: it delivered %s", arrived)
+            self._kernels = None
+        if self._direct is not None:
+            self._windows = _windows(self._device)
+
+    def windows(self, table: Any, rows: Any, starts: Any, width: int) -> Any:
+        """`table[row, start : start + width]` of each row, flat; None where it has to be gathered by torch."""
+        return self._windows and self._windows(table, rows, starts, width, self.stream())
+
+    def _launcher(self, header: _Header, slot: Slot) -> Any:
+        """The kernel, compiled by a launch that copies nothing; None if it can't be launched directly."""
+        header.words[:] = 0
+        kernel = self._kernels.carry(header.memory, slot.memory.view(torch.int32), 1, 1)
+        try:
+            return self._kernels.Launch(kernel)
+        except (OSError, AttributeError, TypeError) as error:
+            log.info("speckv-debug: launches go through Triton: %s", error)
+            return None
 
     def stream(self) -> int:
         """The current stream's handle."""
@@ -46,20 +112,35 @@ class CudaDevice:
         """Make a stream the current one."""
         return torch.cuda.stream(self._stream(stream))
 
-    def is_capturing(self) -> bool:
-        """Whether the current stream is being captured."""
-        return bool(self._capturing())
-
-    def launch(
-        self, tensors: Sequence[Any], starts: Sequence[int], sizes: Sequence[int], memory: Any
-    ) -> None:
+    def launch(self, tensors: Sequence[Any], plan: Plan, slot: Slot, stream: int) -> None:
         """One launch that writes straight into the pinned memory."""
-        if self._pack is not None:
-            self._pack(tensors, sizes, memory)
+        if self._kernels is None:
+            self._copy(tensors, plan, slot)
             return
-        for tensor, start in zip(tensors, starts, strict=True):
+        header, told = slot.header, plan.told
+        if header is None:
+            header = self._header_of(slot)
+        if told is None:
+            told = plan.told = _Told(plan, self._kernels)
+        if header.plan is not plan:
+            told.places(header.words, 8 * self._kernels.MOST, *told.words)
+            header.plan = plan
+        told.addresses(header.words, 0, *map(address_of, tensors))
+        if self._direct is not None:
+            self._direct(len(tensors), told.height, stream, header.arguments)
+        else:
+            self._kernels.carry(header.memory, slot.memory.view(torch.int32), len(tensors), told.height)
+
+    def _header_of(self, slot: Slot) -> _Header:
+        memory = torch.zeros(self._kernels.TABLE_WORDS, dtype=torch.int64, pin_memory=True)
+        told = None if self._direct is None else self._direct.arguments(memory, slot.memory)
+        slot.header = header = _Header(memory, told)
+        return header
+
+    def _copy(self, tensors: Sequence[Any], plan: Plan, slot: Slot) -> None:
+        for tensor, start in zip(tensors, plan.starts, strict=True):
             flat = tensor.reshape(-1).view(torch.uint8)
-            memory[start : start + flat.numel()].copy_(flat, non_blocking=True)
+            slot.memory[start : start + flat.numel()].copy_(flat, non_blocking=True)
 
     def pinned(self, size: int) -> Any:
         """Page-locked memory, which kernels may write to."""
@@ -71,7 +152,8 @@ class CudaDevice:
 
     def record(self, event: Any, stream: int) -> None:
         """Record an event."""
-        event.record(self._stream(stream))
+        known = self._streams.get(stream)
+        event.record(self._stream(stream) if known is None else known)
 
     def query(self, event: Any) -> bool:
         """Whether an event is done. Another thread begins on device 0, where asking may make a context."""
@@ -88,10 +170,22 @@ class CudaDevice:
         return self._streams[handle]
 
 
-def _packing_kernel() -> Any:
-    """None where Triton is missing."""
+def _kernels() -> Any:
+    """The module of the kernel, None where Triton is missing."""
     try:
-        from speckv_debug.kernels.pack_triton import pack_words
+        from speckv_debug.kernels import carry_triton
     except ImportError:
         return None
-    return pack_words
+    return carry_triton
+
+
+def _windows(device: torch.device) -> Any:
+    """The kernel that gathers entries of rows, tried; None if it can't be used here."""
+    try:
+        from speckv_debug.collectors.cuda_windows import Windows
+        from speckv_debug.kernels import carry_triton, windows_triton
+
+        return Windows(windows_triton, carry_triton.Launch, device)
+    except Exception as error:  # noqa: BLE001 (Triton, the driver, another release of either)
+        log.info("speckv-debug: table windows are gathered by torch: %s", error)
+        return None

@@ -4,7 +4,7 @@ A hook is a generator function: what stands before its only `yield` runs before 
 what stands behind it runs after, and `yield` gives the function's result. The engine's function is
 called exactly once, with its own arguments, and its result or exception passes unchanged (the
 exception is thrown into the hook at its `yield`, and then raised). A hook that raises on its own is
-switched off and reported; the engine never sees it.
+switched off and reported; the engine never sees it. Hooks of functions that run in every step are an `Around` instead.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import inspect
 import sys
 import types
 import weakref
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from speckv_debug.collectors.around import Around, wrapped
 from speckv_debug.collectors.calls import Call
 
 Steps = Generator[None, Any, None]
@@ -39,7 +40,18 @@ class Target:
     bound_as: str = "self"
 
 
-Hook = Callable[[Call], Steps]
+NEVER = (False,)
+
+
+@dataclass(frozen=True, slots=True)
+class Unless:
+    """A generator hook that is passed by while the one entry of `holds` is true."""
+
+    hook: Callable[[Call], Steps]
+    holds: Sequence[bool]
+
+
+Hook = Callable[[Call], Steps] | Around | Unless
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +97,13 @@ class Patches:
     Attributes:
         resolved: Each hook's name and what it resolved to, None if nothing did.
         broken: Names of the hooks that were switched off after a failure.
+        silent: Names of the hooks that do nothing any more: these, and all once the patches are undone.
     """
 
     def __init__(self, failed: Callable[[str, BaseException], None]) -> None:
         self.resolved: dict[str, str | None] = {}
         self.broken: set[str] = set()
-        self.enabled = True
+        self.silent: set[str] = set()
         self._failed = failed
         self._installed: list[_Patch] = []
 
@@ -131,7 +144,7 @@ class Patches:
 
     def undo(self) -> None:
         """Put the original functions back, last patch first; a function that others wrapped since is only silenced."""
-        self.enabled = False
+        self.silent.update(self.resolved)
         for patch in reversed(self._installed):
             if vars(patch.owner).get(patch.attribute) is patch.wrapper:
                 patch.put(patch.original, patch.wrapper)
@@ -143,6 +156,7 @@ class Patches:
         if not _can_be_wrapped(function, owner):
             return False
         wrapper: Any = self._wrapper(name, function, hook, _places(function, leading))
+        _wrappers.add(wrapper)
         if isinstance(raw, (staticmethod, classmethod)):
             wrapper = type(raw)(wrapper)
         patch = _Patch(owner, attribute, raw, wrapper)
@@ -153,9 +167,14 @@ class Patches:
     def _wrapper(
         self, name: str, function: Callable[..., Any], hook: Hook, places: Mapping[str, int]
     ) -> Callable[..., Any]:
+        silent = self.silent
+        if isinstance(hook, Around):
+            return wrapped(name, function, hook, places, silent, self._switch_off)
+        hook, passes = (hook.hook, hook.holds) if isinstance(hook, Unless) else (hook, NEVER)
+
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if not self.enabled or name in self.broken:
+            if passes[0] or name in silent:
                 return function(*args, **kwargs)
             try:  # in line: it runs many times a step
                 steps: Steps | None = hook(Call(places, args, kwargs))
@@ -179,7 +198,6 @@ class Patches:
                     self._switch_off(name, error)
             return result
 
-        _wrappers.add(wrapper)
         return wrapper
 
     def _abandon(self, name: str, steps: Steps | None, raised: BaseException) -> None:
@@ -196,10 +214,11 @@ class Patches:
 
     def _switch_off(self, name: str, error: BaseException) -> None:
         self.broken.add(name)
+        self.silent.add(name)
         try:
             self._failed(name, error)
         except Exception:  # noqa: BLE001 (nor may its report)
-            self.enabled = False
+            self.silent.update(self.resolved)
 
 
 _wrappers: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
@@ -243,6 +262,12 @@ def _find(candidate: str) -> tuple[Any, str]:
     for name in classes:
         owner = vars(owner).get(name) if owner is not None else None
     return (owner, attribute) if owner is not None and attribute in vars(owner) else (None, "")
+
+
+def find_function(candidate: str) -> Any:
+    """The function at a candidate's place in a loaded module, as it stands there now; None if it isn't there."""
+    owner, attribute = _find(candidate)
+    return None if owner is None else vars(owner)[attribute]
 
 
 def _repoint_importers(old: Any, new: Any, source: Any) -> list[tuple[Any, str]]:

@@ -7,16 +7,19 @@ on the engine's own stream takes all that waits to pinned memory, and the writer
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter, methodcaller
 from typing import Any, Protocol
 
 import numpy as np
 
 from speckv_debug.collectors.device_times import DeviceClock
 from speckv_debug.collectors.outbox import Derived, Lost, Outbox, Staged
+from speckv_debug.collectors.parcels import EMPTY, Load
 
 __all__ = [
     "Derived",
     "Later",
+    "Load",
     "Lost",
     "Staged",
     "clock",
@@ -24,13 +27,19 @@ __all__ = [
     "is_capturing",
     "send",
     "stage",
-    "stage_settled",
+    "stage_all",
+    "stage_windows",
 ]
 
 PREPARED_SLOTS = 64
 _outboxes: dict[Any, Outbox] = {}
 _words: dict[Any, np.dtype[Any]] = {}
 """NumPy's dtype of each torch dtype that consists of whole 32-bit words."""
+_word = _words.__getitem__
+_kind_of = attrgetter("dtype")
+_is_away = attrgetter("is_cuda")
+_count_of: Any = methodcaller("numel")
+_is_contiguous: Any = methodcaller("is_contiguous")
 
 
 class Later(Protocol):
@@ -46,35 +55,58 @@ def stage(tensor: Any, *, settled: bool = False) -> Staged:
         tensor: Any shape; on the CPU or on a CUDA device.
         settled: Nobody writes to it before the step's `send`, so that it needs no copy of its own until then.
     """
-    if tensor.device.type == "cpu":
+    if not _is_away(tensor):
         return Staged(np.array(tensor.detach().reshape(-1).numpy(), copy=True))
     if not tensor.numel():
         return Staged(np.empty(0, np.int64))
     return _stage_on(_outbox(tensor.device), tensor, settled)
 
 
-def stage_settled(tensors: Sequence[Any]) -> list[Staged | None]:
-    """`stage(each, settled=True)` for many tensors of one device, None for None, in less host time."""
-    device = next((tensor.device for tensor in tensors if tensor is not None), None)
-    if device is None or device.type == "cpu":
-        return [None if each is None else stage(each, settled=True) for each in tensors]
-    outbox = _outbox(device)
-    found: list[Staged | None] = []
-    known, waiting, stream = outbox.known, outbox.waiting, outbox.device.stream()
-    for tensor in tensors:
-        if tensor is None:
-            found.append(None)
-            continue
-        staged = known.get(id(tensor))
-        if staged is None:
-            dtype, count = _words.get(tensor.dtype), tensor.numel()
-            if dtype is None or not count or not tensor.is_contiguous():
-                staged = stage(tensor, settled=True)
-            else:
-                staged = known[id(tensor)] = Staged(None, count, dtype)
-                waiting.append((staged, tensor, stream))
-        found.append(staged)
-    return found
+def stage_all(tensors: Sequence[Any]) -> tuple[Load, Sequence[int | None]]:
+    """Take many settled tensors of one device together: what they leave with, and the place of each in it.
+
+    Args:
+        tensors: As for `stage`; None has no place. The first one is none.
+    """
+    if not _is_away(tensors[0]):
+        return _stage_here(tensors)
+    outbox = _outbox(tensors[0].device)
+    try:
+        counts, kinds = list(map(_count_of, tensors)), list(map(_word, map(_kind_of, tensors)))
+    except (AttributeError, KeyError, TypeError):  # no tensor, or one of other words
+        return _stage_each(outbox, tensors)
+    if not all(counts) or not all(map(_is_contiguous, tensors)):
+        return _stage_each(outbox, tensors)
+    load, first = outbox.add_all(tensors, counts, kinds)
+    return load, range(first, first + len(counts))
+
+
+def _stage_here(tensors: Sequence[Any]) -> tuple[Load, Sequence[int | None]]:
+    there = [each for each in tensors if each is not None]
+    values = [np.array(each.detach().reshape(-1).numpy(), copy=True) for each in there]
+    return Load(values), _places(tensors, range(len(there)))
+
+
+def _stage_each(outbox: Outbox, tensors: Sequence[Any]) -> tuple[Load, Sequence[int | None]]:
+    """Those that are not contiguous whole words are made so first."""
+    there = [_as_words(each) for each in tensors if each is not None]
+    full = [each for each in there if each.numel()]
+    if not full:
+        return Load([]), _places(tensors, [EMPTY] * len(there))
+    counts, kinds = list(map(_count_of, full)), [_words[each.dtype] for each in full]
+    load, first = outbox.add_all(full, counts, kinds)
+    after = iter(range(first, first + len(full)))
+    places = [next(after) if each.numel() else EMPTY for each in there]
+    return load, _places(tensors, places)
+
+
+def _places(tensors: Sequence[Any], places: Sequence[int]) -> list[int | None]:
+    rest = iter(places)
+    return [None if each is None else next(rest) for each in tensors]
+
+
+def _as_words(tensor: Any) -> Any:
+    return (tensor if tensor.dtype in _words else tensor.to(_long())).contiguous()
 
 
 def send(*, joined: bool = False) -> None:
@@ -85,6 +117,25 @@ def send(*, joined: bool = False) -> None:
     """
     for outbox in _outboxes.values():
         outbox.send(joined=joined)
+
+
+def stage_windows(table: Any, rows: Any, starts: Any, width: int) -> Staged | None:
+    """`table[row, start : start + width]` of each row as it stands now, flat; None where torch has to gather it.
+
+    Args:
+        table: [rows, columns] int32.
+        rows: [n], on the table's device.
+        starts: [n], on that device.
+        width: Entries of each; what would lie past the end of a row repeats its last one.
+    """
+    if not _is_away(table):
+        return None
+    outbox = _outbox(table.device)
+    found = outbox.device.windows(table, rows, starts, width)
+    if found is None:
+        return None
+    count = len(rows) * width
+    return Staged(None, count, *outbox.add_all((found,), [count], [_words[found.dtype]]))
 
 
 def clock(device: Any) -> DeviceClock:
@@ -98,8 +149,7 @@ def prepare(device: Any) -> None:
     """Have pinned memory and the packing kernel ready before an engine's first step."""
     if device.type != "cpu":
         outbox = _outbox(device)
-        outbox.device.prepare()
-        outbox.ring.prepare(PREPARED_SLOTS)
+        outbox.device.prepare(outbox.ring.prepare(PREPARED_SLOTS))
 
 
 def _stage_on(outbox: Outbox, tensor: Any, settled: bool) -> Staged:
@@ -128,7 +178,9 @@ def _outbox(device: Any) -> Outbox:
 def _long() -> Any:
     import torch
 
+    global _count_of, _is_contiguous
     if not _words:
+        _count_of, _is_contiguous = torch.Tensor.numel, torch.Tensor.is_contiguous  # called without a look-up
         same = {torch.int32: np.int32, torch.int64: np.int64, torch.float32: np.float32}
         _words.update({ours: np.dtype(theirs) for ours, theirs in same.items()})
     return torch.int64

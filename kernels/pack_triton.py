@@ -23,24 +23,6 @@ def pack(tensors: Sequence[Tensor], places: Sequence[Place], out: Tensor) -> Non
         _launch(part, out[places[first].start :])
 
 
-def pack_words(tensors: Sequence[Tensor], sizes: Sequence[int], out: Tensor) -> None:
-    """As `pack`, in as little host time as can be, for 1 to 64 contiguous tensors of whole 32-bit words, none empty.
-
-    Args:
-        tensors: On the current device.
-        sizes: Bytes of each.
-        out: On that device, or pinned host memory, which the kernel then writes to directly.
-    """
-    count = 16 if len(sizes) <= 16 else 32 if len(sizes) <= 32 else MOST
-    addresses = [16 * tensor.data_ptr() for tensor in tensors]
-    passed = [16 * size + 16 for size in sizes]
-    if spare := count - len(sizes):
-        addresses += addresses[:1] * spare
-        passed += [16] * spare
-    grid = (len(tensors), max(1, min(16, max(sizes) // (32 * BLOCK))))
-    _pack[grid](out, tuple(addresses), tuple(passed), COUNT=count, WORD=4, ALIGNMENT=ALIGNMENT, BLOCK=BLOCK)
-
-
 def _launch(tensors: list[Tensor], out: Tensor) -> None:
     """Addresses and sizes go as arguments, times 16, so that no value among them is worth a compilation of its own."""
     sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]

@@ -8,140 +8,167 @@ the verify returns, so moves and compactions in between are held back until the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from speckv_debug.collectors.around import Around
 from speckv_debug.collectors.calls import Call
-from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
+from speckv_debug.collectors.hooking import Hook, Methods, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.families import CHAIN, NGRAM, UNO
 from speckv_debug.collectors.sglang.journal import Held
+from speckv_debug.collectors.sglang.levels import DETAILED
+from speckv_debug.collectors.sglang.requests import Batch
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.collectors.sglang.verify_rows import Commit, Sampled, verify_rows
+from speckv_debug.collectors.sglang.verify_rows import Sampled, accept_columns
 from speckv_debug.collectors.staging import Staged, send
 
 
-@dataclass(slots=True)
-class _Round:
-    """One target verify while it runs."""
-
-    sampling: str
-    target_predict: Any = None
-    counts: Any = None
-    sampled: Sampled | None = None
-    held: Held | None = None
-
-
 class AcceptHooks:
-    """The verify drivers, and what they call to sample and accept."""
+    """The verify drivers, and what they call to sample and accept.
+
+    Of the round that runs, what the accept kernel is told is kept here, and then what was sampled.
+    """
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._round: _Round | None = None
+        self._inside = False
+        self._sampled: Sampled | None = None
+        self._held = Held()
+        self._counts: Any = None
+        self._chosen: Any = None
         self._table_slots: Staged | None = None
         self._algorithm = (scene.engine.algorithm or "").lower() or None
-        self._otherwise = self._default_sampling()
+        self._otherwise = self._sampling = self._default_sampling()
+        self._detailed = scene.level >= DETAILED
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         algorithm = self._scene.engine.algorithm
         if algorithm is None or algorithm in (*CHAIN, UNO):
             return
+        verify = Around(self.verifying, self.verified, self.broke_off)
         if algorithm == NGRAM:
-            yield targets.VERIFY_NGRAM, self.verify
-            yield targets.PREPARE_VERIFY_NGRAM, self.prepare_verify
+            yield targets.VERIFY_NGRAM, verify
+            yield targets.PREPARE_VERIFY_NGRAM, Around(_same, self.prepared, takes="batch")
         else:
-            yield targets.VERIFY, self.verify
-            yield targets.VERIFY_MULTI_LAYER, self.verify
-            yield targets.PREPARE_VERIFY, self.prepare_verify
-        yield targets.SAMPLE, self.sample
-        yield targets.GREEDY, self.greedy
-        yield targets.REJECTION, self.rejection
-        yield targets.TARGET_ONLY, self.target_only
-        yield targets.SIMULATED, self.simulated
+            yield targets.VERIFY, verify
+            yield targets.VERIFY_MULTI_LAYER, verify
+            yield targets.PREPARE_VERIFY, Around(_same, self.prepared, takes="batch")
+        yield targets.SAMPLE, Around(self.sampling, self.sampled, self.not_sampled)
+        yield targets.GREEDY, Around(self.greedy, self.accepted)
+        yield targets.REJECTION, Around(self.rejection, self.accepted)
+        yield targets.TARGET_ONLY, Around(self.target_only, self.accepted)
+        yield targets.SIMULATED, Around(_same, self.simulated)
 
     def methods(self) -> Iterator[Methods]:
         yield from ()
 
-    def verify(self, call: Call) -> Steps:
+    def verifying(self, call: Call) -> bool:
         """run_eagle_verify(…), EAGLEWorkerV2.verify(batch), NGRAMWorker.forward_batch_generation(batch)."""
-        if self._round is not None:
-            yield
-            return
-        self._round, result = _Round(self._otherwise), None
-        try:
-            result = yield
-        finally:
-            finished, self._round = self._round, None
-            self._finish(finished, result)
+        if self._inside:
+            return False
+        self._begin()
+        return True
 
-    def _finish(self, finished: _Round, result: Any) -> None:
-        sampled, held, journal = finished.sampled, finished.held, self._scene.journal
-        if sampled is not None and held is not None:
+    def verified(self, outermost: bool, result: Any) -> None:
+        """What was sampled, with what the verify made of it."""
+        if outermost:
+            self._finish(result)
+
+    def broke_off(self, outermost: bool) -> None:
+        """The engine raised behind the sampling, or before."""
+        if outermost:
+            self._finish(None)
+
+    def _begin(self) -> None:
+        self._inside, self._sampled = True, None
+        self._sampling, self._counts, self._chosen = self._otherwise, None, None
+
+    def _finish(self, result: Any) -> None:
+        sampled, self._sampled, self._inside = self._sampled, None, False
+        if sampled is not None:
+            journal, held, rows = self._scene.journal, self._held, len(sampled.requests)
             try:
-                columns = verify_rows(sampled, Commit.of(result, sampled))
-                journal.lead_rows(held, "accept", len(sampled.requests), columns)
-            finally:
+                load, places, there = sampled.stage(result)
+                given = (load, places, there, sampled.table_slots, sampled.requests, sampled.shape())
+            except Exception:
                 journal.end_hold(held)
+                raise
+            journal.release(
+                held, "accept", rows, load, accept_columns, *given, self._algorithm, sampled.sampling
+            )
         send(joined=self._scene.activity.schedule_batch is not None)
 
-    def prepare_verify(self, call: Call) -> Steps:
+    def prepared(self, batch: Any, _: Any) -> None:
         """Behind it, `batch.out_cache_loc` is built: take the rows' entries as they stand then."""
-        yield
-        batch = call["batch"]
         if batch.forward_mode.is_target_verify():
             width = batch.out_cache_loc.numel() // len(batch.seq_lens)
             self._table_slots = self._scene.table_windows(batch.req_pool_indices, batch.seq_lens, width)
 
-    def sample(self, call: Call) -> Steps:
+    def sampling(self, call: Call) -> tuple[Call, bool]:
         """eagle_sample(verify_input, batch, …) → (predict, accept_lens, accept_index)."""
-        alone = self._round is None
-        if self._round is None:
-            self._round = _Round(self._otherwise)
-        triple = yield
-        running, table_slots, self._table_slots = self._round, self._table_slots, None
-        batch = call["batch"]
-        if not batch.forward_mode.is_idle():
-            running.sampled = Sampled.of(
-                call["verify_input"], batch, triple, table_slots, self._scene.activity.batch
-            )
-            running.sampled.sampling = running.sampling
-            if self._scene.level > 1:
-                running.sampled.lists["target_predict"] = running.target_predict
-            running.sampled.correct = running.counts
-            running.sampled.algorithm = self._algorithm
-            running.held = Held()
-            self._scene.journal.begin_hold(running.held)
+        alone = not self._inside
         if alone:
-            self._round = None
-            self._finish(running, None)
+            self._begin()
+        return call, alone
 
-    def greedy(self, call: Call) -> Steps:
+    def sampled(self, state: tuple[Call, bool], triple: Any) -> None:
+        """Hold what belongs to this call; what follows is held back until the verify returns."""
+        call, alone = state
+        batch, table_slots, self._table_slots = call["batch"], self._table_slots, None
+        if not batch.forward_mode.is_idle():
+            seq_lens = batch.seq_lens
+            self._sampled = Sampled(
+                call["verify_input"],
+                triple,
+                seq_lens,
+                batch.out_cache_loc,
+                table_slots,
+                Batch.of(self._scene.activity.batch).first(len(seq_lens)),
+                self._sampling,
+                self._chosen,
+                self._counts,
+            )
+            self._held = Held()
+            self._scene.journal.begin_hold(self._held)
+        if alone:
+            self._finish(None)
+
+    def not_sampled(self, state: tuple[Call, bool]) -> None:
+        """The engine raised while it sampled."""
+        self._inside = self._inside and not state[1]
+
+    def greedy(self, call: Call) -> None:
         """verify_tree_greedy_func(…, target_predict): what the target chose at every row."""
-        yield from self._accepting(call, "greedy", call["target_predict"])
+        self._accepting(call, "greedy", call["target_predict"] if self._detailed else None)
 
-    def rejection(self, call: Call) -> Steps:
-        yield from self._accepting(call, "rejection", None)
+    def rejection(self, call: Call) -> None:
+        """chain_speculative_sampling_triton(…)."""
+        self._accepting(call, "rejection", None)
 
-    def target_only(self, call: Call) -> Steps:
-        yield from self._accepting(call, "target_only", None)
+    def target_only(self, call: Call) -> None:
+        """tree_speculative_sampling_target_only(…)."""
+        self._accepting(call, "target_only", None)
 
-    def _accepting(self, call: Call, sampling: str, chosen: Any) -> Steps:
-        running = self._round
-        if running is not None:
-            running.sampling = sampling
-            running.target_predict = chosen
-            running.counts = call.get("accept_token_num")
-        result = yield
-        if running is not None and isinstance(result, tuple) and len(result) == 3:
-            running.counts = result[2]
+    def _accepting(self, call: Call, sampling: str, chosen: Any) -> None:
+        if self._inside:
+            self._sampling, self._chosen, self._counts = sampling, chosen, call.get("accept_token_num")
 
-    def simulated(self, call: Call) -> Steps:
+    def accepted(self, _: None, result: Any) -> None:
+        """A kernel that returns its outputs: predict, accept_index, accept_token_num."""
+        if self._inside and isinstance(result, tuple) and len(result) == 3:
+            self._counts = result[2]
+
+    def simulated(self, *_: Any) -> None:
         """generate_simulated_accept_index(…): replaces the index, and changes the counts in place."""
-        yield
-        if self._round is not None:
-            self._round.sampling = "simulated"
+        if self._inside:
+            self._sampling = "simulated"
 
     def _default_sampling(self) -> str:
         """The kind of a batch whose accept kernel is not hooked."""
         rejects = self._scene.engine.argument("speculative_use_rejection_sampling", False)
         return "rejection" if rejects else "target_only"
+
+
+def _same(told: Any) -> Any:
+    """What was told, for afterwards."""
+    return told

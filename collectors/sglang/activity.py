@@ -72,6 +72,8 @@ class Activity:
     retracting: bool = False
     transfers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     rows_covered: bool = False
+    in_round: list[bool] = field(default_factory=lambda: [False])
+    """One entry: whether the batch that runs now goes through a speculative round."""
 
     @property
     def batch(self) -> Sequence[Identity]:

@@ -138,6 +138,7 @@ class SglangCollector:
         if self._scene is None or self._patches is None or self._sink is None:
             raise RuntimeError("there is no scheduler yet")
         self._patches.lift()
+        self._scene.rows.forget()
         if not self._interrupted:
             self._interrupted, self._from_start = True, False
             self._sink.note("the level is changed while recording: no table is whole", level="warning")

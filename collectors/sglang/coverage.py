@@ -60,6 +60,8 @@ def recorded_tables(
     """The tables and kinds that are recorded whole, `note` and `drop` included."""
     works = {name: to is not None and name not in broken for name, to in resolved.items()}
     needs = _at_level(_needs(engine), level)
+    if levels.tells_reserves_late(level, engine.algorithm):
+        needs["reserve"] = ("prepare_decode",)
     loop = tuple(hook for hook in SCHEDULING if levels.hooked(hook, level))
     absent = OPTIONAL | CHAIN_HOOKS
     whole = {t for t, hooks in needs.items() if all(works.get(h, h in absent) for h in (*hooks, *loop))}

@@ -10,19 +10,21 @@ import numpy as np
 
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.device_times import Span
-from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
+from speckv_debug.collectors.hooking import NEVER, Hook, Methods, Steps, Target, Unless
 from speckv_debug.collectors.sglang import targets
-from speckv_debug.collectors.sglang.levels import FORENSIC
+from speckv_debug.collectors.sglang.levels import BRIEF, FORENSIC
 from speckv_debug.collectors.sglang.ragged import cut_ragged
 from speckv_debug.collectors.sglang.requests import NOBODY, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.collectors.staging import Derived, Staged, clock, send, stage
+from speckv_debug.collectors.staging import Derived, Load, Staged, clock, send, stage, stage_all
 from speckv_debug.recording.blocks import Cut, Each
 
 Forwards = tuple[int, dict[str, Any]]
 """How many requests, and the columns of `forward`."""
 SAMPLING = ("extend", "decode")
 """Modes behind which the target's worker samples a token."""
+IN_ROUNDS = ("target_verify", "draft", "draft_extend")
+"""Modes of a speculative round."""
 
 
 class ForwardHooks:
@@ -35,15 +37,20 @@ class ForwardHooks:
         self._clock = clock(scene.engine.table.req_to_token.device) if timed else None
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
-        yield targets.WORKER_FORWARD, self.worker_forward
-        yield targets.MODEL_FORWARD, self.model_forward
+        rounds = self._scene.activity.in_round
+        yield targets.WORKER_FORWARD, Unless(self.worker_forward, rounds)
+        passes = rounds if self._scene.level == BRIEF else NEVER
+        yield targets.MODEL_FORWARD, Unless(self.model_forward, passes)
 
     def methods(self) -> Iterator[Methods]:
         yield from ()
 
     def worker_forward(self, call: Call) -> Steps:
-        """TpModelWorker.forward_batch_generation(…): its result has the sampled tokens, unless sampling is delayed."""
-        if self._scene.activity.schedule_batch is None or (self._scene.level == 1 and call.get("is_verify")):
+        """TpModelWorker.forward_batch_generation(…): its result has the sampled tokens, unless sampling is delayed.
+
+        In a speculative round it samples nothing, and is passed by.
+        """
+        if self._scene.activity.schedule_batch is None:
             yield
             return
         self._unsampled = []
@@ -82,6 +89,10 @@ class ForwardHooks:
             return
         if idle := mode == "idle":
             yield
+        if self._clock is None and mode in IN_ROUNDS and _layout(batch) is None:
+            self._tell(batch, str(mode), pool)
+            yield
+            return
         span, times = Span(), self._clock
         if batch.out_cache_loc is not None:
             rows, columns = _columns(batch, str(mode), pool, self._scene.activity.batch)
@@ -94,6 +105,18 @@ class ForwardHooks:
             span.close(None if times is None else times.now())
         finally:
             span.close_if_open()
+
+    def _tell(self, batch: Any, mode: str, pool: str) -> None:
+        """A verify's batch is the engine's own until the verify is done; a draft's changes between steps and leaves at once."""
+        slots, tokens, positions = batch.out_cache_loc, batch.input_ids, batch.positions
+        if slots is None:
+            return
+        count, width = int(batch.batch_size), slots.numel() // max(1, int(batch.batch_size))
+        load, places = stage_all((slots, tokens, positions, batch.seq_lens))
+        if mode != "target_verify":
+            send()
+        given = (load, places, mode, pool, count, width, Batch.of(self._scene.activity.batch))
+        self._scene.journal.defer("forward", count, load, _round_columns, *given)
 
     def _takes(self, mode: str | None) -> bool:
         """At level 1 a verify and its drafts are known from `accept` alone."""
@@ -131,6 +154,31 @@ def _columns(batch: Any, mode: str, pool: str, whose: Sequence[Identity]) -> For
     }
 
 
+def _round_columns(
+    load: Load, places: Sequence[int | None], mode: str, pool: str, count: int, width: int, whose: Batch
+) -> dict[str, Any]:
+    """The columns of a forward of `width` rows a request, once its tensors have arrived: as `_columns`."""
+    slots, tokens, positions, lengths = (None if at is None else load.values(at) for at in places)
+    columns: dict[str, Any] = {
+        "mode": mode,
+        **whose.first(count).columns(),
+        "pool": pool,
+        "slots": Cut(slots, width),
+        "tokens": None if tokens is None else Cut(tokens, width),
+        "positions": None if positions is None else Cut(positions, width),
+        "padded": count > len(whose) and Each([place >= len(whose) for place in range(count)]),
+    }
+    if mode != "draft" and lengths is not None:
+        end = lengths[:count].astype(np.int64) + (width if mode == "target_verify" else 0)
+        columns |= {"start": Each(end - width), "read_len": Each(end)}
+    return columns
+
+
+def _layout(batch: Any) -> Any:
+    """How a ragged verify lies in its flat batch, None for equal widths."""
+    return getattr(getattr(batch, "spec_info", None), "ragged_verify_layout", None)
+
+
 def _cut(values: Staged, widths: Any, count: int) -> Cut | Each:
     """The flat values of each request; widths that are on the device are known when the values are."""
     return cut_ragged(values, widths, count) if isinstance(widths, Staged) else Cut(values, widths)
@@ -164,7 +212,7 @@ def _is_proposal(batch: Any) -> bool:
 
 def _widths(batch: Any, mode: str, count: int) -> int | list[int] | Staged:
     """Each request's rows of the flat batch: those of an extend are on the host, those of a ragged verify are not."""
-    layout = getattr(getattr(batch, "spec_info", None), "ragged_verify_layout", None)
+    layout = _layout(batch)
     if mode == "target_verify" and layout is not None:
         return stage(layout.verify_lens)
     if mode == "extend" and batch.extend_seq_lens_cpu is not None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import sub
 from typing import Any
 
+from speckv_debug.collectors.around import Around
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.activity import Grant
-from speckv_debug.collectors.sglang.requests import (
-    allocated_of_all,
-    committed_of_all,
-    rows_of,
-)
+from speckv_debug.collectors.sglang.lengths import plain, reserve_columns
+from speckv_debug.collectors.sglang.levels import tells_reserves_late
+from speckv_debug.collectors.sglang.requests import Batch, committed_of_all, lengths_of_all, rows_of
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.collectors.staging import Derived, Staged
+from speckv_debug.collectors.staging import Staged
 from speckv_debug.recording.blocks import Cut, Each
 
 _CHAIN = Target(
@@ -46,11 +46,11 @@ class SpecGrant(Grant):
     """
 
     def __init__(self, scene: Scene, reqs: Sequence[Any]) -> None:
-        super().__init__("spec_reserve", tuple(reqs))
+        super().__init__("spec_reserve", reqs)
         self.reserve: int | None = None
         self.new_lengths: list[int] | None = None
         self._scene = scene
-        self._committed, self._allocated = committed_of_all(reqs), allocated_of_all(reqs)
+        self._before = lengths_of_all(reqs)
         self._begun = False
 
     def begin(self) -> None:
@@ -58,18 +58,11 @@ class SpecGrant(Grant):
         if self._begun:
             return
         self._begun = True
-        self.new_lengths = self.new_lengths or allocated_of_all(self.reqs)
-        self.counts = [new - old for new, old in zip(self.new_lengths, self._allocated, strict=True)]
-        self._scene.journal.emit_rows(
-            "reserve",
-            len(self.reqs),
-            **self._scene.rows.batch(self.reqs).columns(),
-            committed=Each(self._committed),
-            allocated=Each(self._allocated),
-            reserve=self.reserve,
-            page_size=self._scene.engine.page_size,
-            new_allocated=Each(self.new_lengths),
-        )
+        scene, reqs, before = self._scene, self.reqs, self._before
+        self.new_lengths = self.new_lengths or plain(lengths_of_all(reqs)[1])
+        self.counts = list(map(sub, self.new_lengths, plain(before[1])))
+        given = (scene.rows.batch(reqs), before, self.new_lengths, self.reserve, scene.engine.page_size)
+        scene.journal.defer("reserve", len(reqs), None, reserve_columns, *given)
 
 
 class GrowthHooks:
@@ -82,12 +75,14 @@ class GrowthHooks:
         yield targets.ALLOC_EXTEND, self.alloc_extend
         yield targets.WRITE_EXTEND, self.write_extend
         yield targets.ALLOC_DECODE, self.alloc_decode
-        if self._scene.engine.algorithm is not None:
-            yield PREPARES.get(self._scene.engine.algorithm, targets.PREPARE_SPEC), self.prepare_spec
-            yield targets.RESERVE, self.reserve
-            yield RESERVE_CHAIN, self.reserve_chain
-            yield targets.ALLOC_SPEC, self.alloc_spec
-            yield targets.WRITE_SPEC, self.write_spec
+        algorithm = self._scene.engine.algorithm
+        if algorithm is not None and not tells_reserves_late(self._scene.level, algorithm):
+            prepare = Around(self.preparing, self.prepared, self.broke_off, takes="batch")
+            yield PREPARES.get(algorithm, targets.PREPARE_SPEC), prepare
+            yield targets.RESERVE, Around(_nothing, self.reserved)
+            yield RESERVE_CHAIN, Around(self.reserving_chain)
+            yield targets.ALLOC_SPEC, Around(self.allocating, self.broke_off, self.broke_off)
+            yield targets.WRITE_SPEC, Around(self.writing, self.written)
 
     def methods(self) -> Iterator[Methods]:
         yield from ()
@@ -116,40 +111,52 @@ class GrowthHooks:
         for row, start in places if not batch.model_config.is_encoder_decoder else ():
             self._record_row(row, start, start + count, settled=True)
 
-    def prepare_spec(self, call: Call) -> Steps:
+    def preparing(self, batch: Any) -> SpecGrant:
         """eagle_prepare_for_decode(batch)."""
-        with self._scene.activity.granting(grant := SpecGrant(self._scene, call["batch"].reqs)):
-            yield
-            grant.begin()
+        grant = SpecGrant(self._scene, batch.reqs)
+        self._scene.activity.grants.append(grant)
+        return grant
 
-    def reserve(self, call: Call) -> Steps:
+    def prepared(self, grant: SpecGrant, _: Any) -> None:
+        """Where no slots were needed the decision is told now."""
+        try:
+            grant.begin()
+        finally:
+            self._scene.activity.grants.pop()
+
+    def broke_off(self, *_: Any) -> None:
+        """The allocation is over."""
+        self._scene.activity.grants.pop()
+
+    def _spec_grant(self) -> SpecGrant | None:
+        grants = self._scene.activity.grants
+        return grants[-1] if grants and isinstance(grants[-1], SpecGrant) else None
+
+    def reserved(self, _: Any, reserve: Any) -> None:
         """get_alloc_reserve_per_decode(): the reserve that is being decided with."""
-        reserve = yield
-        grant = self._scene.activity.grant
-        if isinstance(grant, SpecGrant):
+        if (grant := self._spec_grant()) is not None:
             grant.reserve = int(reserve)
 
-    def reserve_chain(self, call: Call) -> Steps:
+    def reserving_chain(self, call: Call) -> None:
         """page_aligned_decode_alloc_lens(reqs, reserve, …): a chain's own reserve comes as an argument."""
-        grant = self._scene.activity.grant
-        if isinstance(grant, SpecGrant):
+        if (grant := self._spec_grant()) is not None:
             grant.reserve = int(call["reserve"])
-        yield
 
-    def alloc_spec(self, call: Call) -> Steps:
+    def allocating(self, call: Call) -> None:
         """alloc_for_spec_decode(…, reqs, nxt_kv_lens_cpu): its CPU buffers are reused, so they are read at once."""
-        outer = self._scene.activity.grant
-        grant = outer if isinstance(outer, SpecGrant) else SpecGrant(self._scene, call["reqs"])
-        grant.new_lengths = [int(length) for length in call["nxt_kv_lens_cpu"].tolist()]
+        grant = self._spec_grant() or SpecGrant(self._scene, call["reqs"])
+        grant.new_lengths = call["nxt_kv_lens_cpu"].tolist()
         grant.begin()
-        with self._scene.activity.granting(grant):
-            yield
+        self._scene.activity.grants.append(grant)
 
-    def write_spec(self, call: Call) -> Steps:
+    def writing(self, call: Call) -> tuple[Call, SpecGrant | None]:
         """assign_req_to_token_pool_func(…): its offsets are on the device, the grant has them on the host."""
-        grant = self._scene.activity.grant
-        yield
-        if isinstance(grant, SpecGrant) and grant.new_lengths is not None:
+        return call, self._spec_grant()
+
+    def written(self, state: tuple[Call, SpecGrant | None], _: Any) -> None:
+        """What the rows hold now."""
+        call, grant = state
+        if grant is not None and grant.new_lengths is not None:
             self._record_rows(grant, call.get("req_pool_indices"), call.get("start_offset"))
 
     def _record_rows(self, grant: SpecGrant, rows: Any, starts: Any) -> None:
@@ -159,23 +166,13 @@ class GrowthHooks:
             rows: [n] rows on the device.
             starts: [n] allocated length before, on the device.
         """
-        width, stops = max(grant.counts, default=0), grant.new_lengths or ()
+        width = max(grant.counts, default=0)
         if not width:
             return
-        grown = [place for place, count in enumerate(grant.counts) if count]
-        batch = self._scene.rows.batch(grant.reqs)
-        windows = self._scene.table_windows(rows, starts, width)
-        chosen = batch.pick(grown)
-        self._scene.journal.emit_rows(
-            "table_write",
-            len(grown),
-            row=Each(chosen.rows),
-            epoch=Each(chosen.epochs),
-            start=Each([stops[place] - grant.counts[place] for place in grown]),
-            slots=Cut(
-                _lines(windows, width, grown, len(batch)), [grant.counts[place] for place in grown], width
-            ),
-        )
+        windows, batch = self._scene.table_windows(rows, starts, width), self._scene.rows.batch(grant.reqs)
+        rows_told = len(grant.counts) - grant.counts.count(0)
+        given = (windows, batch, grant.counts, grant.new_lengths, width)
+        self._scene.journal.defer("table_write", rows_told, windows, _written, *given)
 
     def _record_row(self, row: int | None, start: int, stop: int, *, settled: bool = False) -> None:
         """What the row holds now in [start, stop)."""
@@ -186,8 +183,27 @@ class GrowthHooks:
         self._scene.journal.emit("table_write", row=row, epoch=epoch, start=start, slots=slots)
 
 
-def _lines(windows: Staged, width: int, places: Sequence[int], count: int) -> Staged | Derived:
-    """The windows of some of `count` requests."""
-    if len(places) == count:
-        return windows
-    return Derived(lambda: windows.resolve().reshape(count, width)[places].reshape(-1), windows.ready)
+def _written(
+    windows: Staged, batch: Batch, counts: Sequence[int], stops: Sequence[int], width: int
+) -> dict[str, Any]:
+    """The columns of `table_write` of the rows that grew, once their entries have arrived.
+
+    Args:
+        windows: `width` entries of each request, from the allocated length before on.
+        batch: The requests.
+        counts: Slots that each got.
+        stops: Allocated length of each afterwards.
+        width: The largest count.
+    """
+    grown = [place for place, count in enumerate(counts) if count]
+    chosen, lines = batch.pick(grown), windows.resolve().reshape(len(counts), width)
+    return {
+        "row": Each(chosen.rows),
+        "epoch": Each(chosen.epochs),
+        "start": Each([stops[place] - counts[place] for place in grown]),
+        "slots": Cut(lines[grown].reshape(-1), [counts[place] for place in grown], width),
+    }
+
+
+def _nothing(_: Any) -> None:
+    """What counts comes afterwards."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
-Rows = tuple[str, int, dict[str, Any]]
+Make = Callable[..., dict[str, Any]]
+Rows = tuple[str, int, dict[str, Any] | tuple[Any, ...]]
+"""Table, number of events (0 for a single one), and their columns or what `Sink.defer` is told beside."""
 IDLE, PREPARE, FORWARD, SETTLE = "idle", "prepare", "forward", "settle"
 
 
@@ -18,6 +20,17 @@ class Sink(Protocol):
     def emit(self, table: str, /, **columns: Any) -> None: ...
 
     def emit_rows(self, table: str, rows: int, columns: dict[str, Any]) -> None: ...
+
+    def defer(
+        self,
+        table: str,
+        rows: int,
+        step: int,
+        lane: str | None,
+        awaited: Any,
+        make: Make,
+        given: tuple[Any, ...],
+    ) -> None: ...
 
     def note(self, text: str, *, level: str = "info", step: int | None = None) -> None: ...
 
@@ -47,6 +60,7 @@ class Journal:
         launched: Batches launched so far.
         overlap: Whether scheduling and forward overlap; without, events have no lane.
         is_live: Whether events are taken: false before the scheduler is known and after the recording ended.
+        phases: What the engine is doing, the innermost last.
 
     Args:
         muted: Tables that are not recorded at this level.
@@ -58,7 +72,7 @@ class Journal:
         self.launched = 0
         self.overlap = False
         self.bound = False
-        self._phases = [IDLE]
+        self.phases = [IDLE]
         self._holds: list[Held] = []
 
     @property
@@ -68,7 +82,7 @@ class Journal:
     @property
     def phase(self) -> str:
         """What the engine is doing: idle, prepare, forward or settle."""
-        return self._phases[-1]
+        return self.phases[-1]
 
     @property
     def step(self) -> int:
@@ -84,7 +98,7 @@ class Journal:
 
     def during(self, phase: str) -> During:
         """Let events belong to a phase."""
-        return During(self._phases, phase)
+        return During(self.phases, phase)
 
     def emit(self, table: str, **columns: Any) -> None:
         """Record an event now, or when the block that holds events back ends."""
@@ -96,15 +110,32 @@ class Journal:
         if rows and table not in self.muted:
             self._pass_on(table, rows, self._placed(columns))
 
+    def defer(
+        self, table: str, rows: int, awaited: Any, make: Make, *given: Any, step: int | None = None
+    ) -> None:
+        """As `emit_rows`; the columns are made from what is given by the recorder's thread, once `awaited` is there."""
+        if table in self.muted or not rows:
+            return
+        phase = self.phases[-1]
+        if step is None:
+            step = self.launched + 1 if phase == PREPARE else self.launched
+        lane = None if not self.overlap else "forward" if phase == FORWARD else "schedule"
+        if self._holds:
+            self._holds[-1].rows.append((table, rows, (step, lane, awaited, make, given)))
+        else:
+            self.sink.defer(table, rows, step, lane, awaited, make, given)
+
     def lead(self, held: Held, table: str, **columns: Any) -> None:
         """Record an event before those that `held` holds back."""
         if table not in self.muted:
             held.leading.append((table, 0, self._placed(columns)))
 
-    def lead_rows(self, held: Held, table: str, rows: int, columns: dict[str, Any]) -> None:
-        """Record events together before those that `held` holds back."""
-        if rows and table not in self.muted:
-            held.leading.append((table, rows, self._placed(columns)))
+    def release(self, held: Held, table: str, rows: int, awaited: Any, make: Make, *given: Any) -> None:
+        """End a hold: events as for `defer`, then those that were held back, in order."""
+        self._holds.remove(held)
+        self.defer(table, rows, awaited, make, *given)
+        for each in held.rows:
+            self._pass_on(*each)
 
     def hold(self) -> Hold:
         """Hold events back until the block ends, however it ends."""
@@ -122,17 +153,19 @@ class Journal:
 
     def _placed(self, columns: dict[str, Any]) -> dict[str, Any]:
         """With the step and the lane of the moment, unless the event has its own."""
-        phase = self._phases[-1]
+        phase = self.phases[-1]
         if "step" not in columns:
             columns["step"] = self.launched + 1 if phase == PREPARE else self.launched
         if self.overlap:
             columns["lane"] = "forward" if phase == FORWARD else "schedule"
         return columns
 
-    def _pass_on(self, table: str, rows: int, columns: dict[str, Any]) -> None:
+    def _pass_on(self, table: str, rows: int, columns: dict[str, Any] | tuple[Any, ...]) -> None:
         """0 rows stand for a single event."""
         if self._holds:
             self._holds[-1].rows.append((table, rows, columns))
+        elif isinstance(columns, tuple):
+            self.sink.defer(table, rows, *columns)
         elif rows:
             self.sink.emit_rows(table, rows, columns)
         else:

@@ -2,132 +2,219 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+from operator import eq
 from typing import Any
 
+from speckv_debug.collectors.around import Around
 from speckv_debug.collectors.calls import Call
-from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
+from speckv_debug.collectors.hooking import Hook, Methods, Target, find_function
 from speckv_debug.collectors.sglang import targets
+from speckv_debug.collectors.sglang.journal import PREPARE
+from speckv_debug.collectors.sglang.levels import tells_reserves_late
 from speckv_debug.collectors.sglang.loop import ResultSteps
 from speckv_debug.collectors.sglang.requests import (
     Batch,
-    allocated_of_all,
-    committed_of_all,
+    committed_now,
     ids_of,
     is_settled,
+    lengths_of_all,
     nobody_has,
-    rows_of,
+    rows_now,
 )
 from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.recording.blocks import Each
 
 
 class LengthHooks:
-    """Preparation raises the lengths, a verify's result commits; both are host integers."""
+    """Preparation raises the lengths, a verify's result commits; both are host integers.
+
+    Where nothing between is recorded, a speculative reserve is told with the preparation it is made in.
+    """
 
     def __init__(self, scene: Scene, results: ResultSteps) -> None:
         self._scene = scene
         self._results = results
+        self._tells = tells_reserves_late(scene.level, scene.engine.algorithm)
+        self._reserve = reserve_function() if self._tells else None
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
-        yield targets.PREPARE_EXTEND, self.prepare_extend
-        yield targets.PREPARE_DECODE, self.prepare_decode
+        yield (
+            targets.PREPARE_EXTEND,
+            Around(self.preparing, self.prepared_extend, self.broke_off, takes="self"),
+        )
+        yield (
+            targets.PREPARE_DECODE,
+            Around(self.preparing, self.prepared_decode, self.broke_off, takes="self"),
+        )
         if self._scene.engine.algorithm is not None:
-            yield targets.RESOLVE, self.resolve
+            yield targets.RESOLVE, Around(self.resolving, self.resolved)
 
     def methods(self) -> Iterator[Methods]:
         yield from ()
 
-    def prepare_extend(self, call: Call) -> Steps:
-        """ScheduleBatch.prepare_for_extend()."""
-        yield
-        self._emit(call["self"].reqs, "extend")
+    def preparing(self, batch: Any) -> tuple[Any, Any]:
+        """ScheduleBatch.prepare_for_extend(), prepare_for_decode()."""
+        state = batch, lengths_of_all(batch.reqs) if self._tells else None
+        self._scene.journal.phases.append(PREPARE)
+        return state
 
-    def prepare_decode(self, call: Call) -> Steps:
-        """ScheduleBatch.prepare_for_decode(): a speculative batch only reserves."""
-        yield
-        batch = call["self"]
-        self._emit(batch.reqs, "decode" if batch.spec_algorithm.is_none() else "spec_prepare")
+    def broke_off(self, _: Any) -> None:
+        """The engine raised."""
+        self._scene.journal.phases.pop()
 
-    def resolve(self, call: Call) -> Steps:
+    def prepared_extend(self, state: tuple[Any, Any], _: Any) -> None:
+        """Behind it, rows and lengths are those of the extend."""
+        try:
+            self._emit(state[0].reqs, "extend")
+        finally:
+            self._scene.journal.phases.pop()
+
+    def prepared_decode(self, state: tuple[Any, Any], _: Any) -> None:
+        """A speculative batch only reserves."""
+        batch, before = state
+        try:
+            if before is not None and not batch.spec_algorithm.is_none():
+                self._tell_reserve(batch.reqs, before)
+            else:
+                self._emit(batch.reqs, "decode" if batch.spec_algorithm.is_none() else "spec_prepare")
+        finally:
+            self._scene.journal.phases.pop()
+
+    def _tell_reserve(self, reqs: Sequence[Any], before: tuple[list[Any], list[Any]]) -> None:
+        """The decision and what it led to."""
+        scene, count, after = self._scene, len(reqs), lengths_of_all(reqs)
+        who, reserve = scene.rows.batch(reqs), None if self._reserve is None else self._reserve()
+        given = (who, before, after[1], reserve, scene.engine.page_size)
+        scene.journal.defer("reserve", count, None, reserve_columns, *given)
+        scene.journal.defer("lengths", count, None, _columns, who, who.rows, after, "spec_prepare")
+
+    def resolving(self, call: Call) -> tuple[Call, Any, list[Any]]:
         """_resolve_spec_v2_tokens(result, batch): a request that has ended or was retracted should commit nothing.
 
         If it does, that is said of the row in which the result was launched.
         """
-        result, reqs = call["result"], call["batch"].reqs
-        before = committed_of_all(reqs)
-        resolved = yield
-        now = committed_of_all(reqs)
-        told = [i for i, old in enumerate(before) if now[i] != old or not is_settled(reqs[i])]
-        kept = [new - old for new, old in zip(now, before, strict=True)]
-        whole = len(told) == len(reqs)
-        self._emit(
-            reqs if whole else [reqs[i] for i in told],
-            "verify_commit",
-            step=self._results.step_of(result),
-            committed=now if whole else [now[i] for i in told],
-            cut=_cuts(reqs, told, kept, result, resolved),
-            whose=self._launched(result, reqs).pick(told),
-        )
+        reqs = call["batch"].reqs
+        return call, reqs, committed_now(reqs)
 
-    def _launched(self, result: Any, reqs: Sequence[Any]) -> Batch:
+    def resolved(self, state: tuple[Call, Any, list[Any]], resolved: Any) -> None:
+        """Behind it, the verify's result is committed."""
+        call, reqs, before = state
+        result, now = call["result"], lengths_of_all(reqs)
+        told = None
+        if True in map(eq, before, now[0]):
+            told = [i for i, old in enumerate(before) if now[0][i] != old or not is_settled(reqs[i])]
+        step, launched = self._results.launch_of(result)
+        if launched is None or launched is not self._scene.rows.batch(reqs):
+            launched = self._launched(launched, result, reqs)
+        cuts = None
+        if getattr(call["batch"], "has_grammar", True) and not nobody_has(reqs, "grammar"):
+            kept = [int(new or 0) - int(old or 0) for new, old in zip(now[0], before, strict=True)]
+            cuts = _cuts(reqs, kept, result, resolved)
+        rows = rows_now(reqs)
+        count = len(reqs) if told is None else len(told)
+        given = (launched, rows, now, "verify_commit", cuts, told)
+        self._scene.journal.defer("lengths", count, None, _columns, *given, step=step)
+
+    def _launched(self, launched: Batch | None, result: Any, reqs: Sequence[Any]) -> Batch:
         """The requests in the rows in which the result was launched, where that is known."""
-        launched, ids = self._results.batch_of(result), ids_of(reqs)
+        ids = ids_of(reqs)
         if launched is not None and launched.requests == ids:
             return launched
         found = (self._results.launched_as(result, each) for each in ids)
         return Batch.of([who or self._scene.rows.identity(req) for who, req in zip(found, reqs, strict=True)])
 
-    def _emit(
-        self,
-        reqs: Sequence[Any],
-        cause: str,
-        *,
-        step: int | None = None,
-        committed: list[int] | None = None,
-        cut: list[str | None] | None = None,
-        whose: Batch | None = None,
-    ) -> None:
-        """A request that gave its row back has no allocated length; `whose` names the rows that they had."""
-        allocated: list[Any] = allocated_of_all(reqs)
-        if None in (rows := rows_of(reqs)):
-            allocated = [None if row is None else length for row, length in zip(rows, allocated, strict=True)]
-        who = self._scene.rows.batch(reqs) if whose is None else whose
-        self._scene.journal.emit_rows(
-            "lengths",
-            len(reqs),
-            **({} if step is None else {"step": step}),
-            pool="full",
-            **who.columns(),
-            committed=Each(committed_of_all(reqs) if committed is None else committed),
-            allocated=Each(allocated),
-            cause=cause,
-            cut=None if cut is None else Each(cut),
+    def _emit(self, reqs: Sequence[Any], cause: str) -> None:
+        who = self._scene.rows.batch(reqs)
+        self._scene.journal.defer(
+            "lengths", len(reqs), None, _columns, who, who.rows, lengths_of_all(reqs), cause
         )
 
 
-def _counts(result: Any, places: Sequence[int]) -> list[int | None]:
-    """Rows that the verify accepted for each, where the host knows them."""
-    if not _is_on_host(result.accept_lens):
-        return [None] * len(places)
-    counts = result.accept_lens.tolist()
-    return [counts[place] if place < len(counts) else None for place in places]
+def _columns(
+    who: Batch,
+    rows: Sequence[int | None],
+    lengths: tuple[list[Any], list[Any]],
+    cause: str,
+    cuts: list[str | None] | None = None,
+    told: Sequence[int] | None = None,
+) -> dict[str, Any]:
+    """The columns of `lengths`.
+
+    Args:
+        who: Whom they are told of.
+        rows: Rows as they are now: a request that gave its row back has no allocated length.
+        lengths: Committed and allocated, of each.
+        cause: Which function changed them.
+        cuts: Why fewer tokens than accepted were kept, None if nobody has a grammar.
+        told: Places of those that are told of, None for all.
+    """
+    committed, allocated = plain(lengths[0]), plain(lengths[1])
+    if None in rows:
+        allocated = [None if row is None else length for row, length in zip(rows, allocated, strict=True)]
+    if told is not None:
+        who = who.pick(told)
+        committed, allocated = [committed[i] for i in told], [allocated[i] for i in told]
+        cuts = None if cuts is None else [cuts[i] for i in told]
+    return {
+        "pool": "full",
+        **who.columns(),
+        "committed": Each(committed),
+        "allocated": Each(allocated),
+        "cause": cause,
+        "cut": None if cuts is None else Each(cuts),
+    }
 
 
-def _legal(result: Any, resolved: Any, places: Sequence[int]) -> list[Sequence[int] | None]:
-    """Tokens that each request's grammar let pass: a field of the result (0.5.23), or what was returned (0.5.15)."""
-    kept = getattr(result, "grammar_retained_tokens", None) or resolved or ()
-    return [kept[place] if place < len(kept) else None for place in places]
+def plain(lengths: list[Any]) -> list[Any]:
+    """Lengths as plain integers, 0 where the engine has none."""
+    if list(map(type, lengths)).count(int) == len(lengths):
+        return lengths
+    return [int(length or 0) for length in lengths]
 
 
-def _cuts(
-    reqs: Sequence[Any], told: Sequence[int], kept: Sequence[int], result: Any, resolved: Any
-) -> list[str | None] | None:
-    """Why fewer tokens than accepted were kept, of those told of; None if nobody has a grammar."""
-    if nobody_has(reqs, "grammar"):
-        return None
-    cases = zip(told, _counts(result, told), _legal(result, resolved, told), strict=True)
-    return [_cut(reqs[i], kept[i], count, tokens) for i, count, tokens in cases]
+def reserve_columns(
+    who: Batch,
+    lengths: tuple[list[Any], list[Any]],
+    new: list[Any],
+    reserve: Any,
+    page_size: int,
+) -> dict[str, Any]:
+    """The columns of `reserve`.
+
+    Args:
+        who: The requests.
+        lengths: Committed and allocated of each before, on the host.
+        new: Allocated afterwards.
+        reserve: What is added to what is committed, None if unknown.
+        page_size: The allocator's.
+    """
+    return {
+        **who.columns(),
+        "committed": Each(plain(lengths[0])),
+        "allocated": Each(plain(lengths[1])),
+        "reserve": None if reserve is None else int(reserve),
+        "page_size": page_size,
+        "new_allocated": Each(plain(new)),
+    }
+
+
+def reserve_function() -> Callable[[], Any] | None:
+    """get_alloc_reserve_per_decode, None if this release has none."""
+    found = (find_function(place) for place in targets.RESERVE.candidates)
+    return next((each for each in found if each is not None), None)
+
+
+def _cuts(reqs: Sequence[Any], kept: Sequence[int], result: Any, resolved: Any) -> list[str | None]:
+    """Why fewer tokens than accepted were kept.
+
+    The tokens that each request's grammar let pass are a field of the result (0.5.23), or what was returned (0.5.15).
+    """
+    counts = result.accept_lens.tolist() if _is_on_host(result.accept_lens) else ()
+    legal = getattr(result, "grammar_retained_tokens", None) or resolved or ()
+    cases = zip_longest(reqs, kept, counts[: len(reqs)], legal[: len(reqs)])
+    return [_cut(*case) for case in cases]
 
 
 def _cut(req: Any, kept: int, accepted: int | None, legal: Sequence[int] | None) -> str | None:

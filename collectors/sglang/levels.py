@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from speckv_debug.collectors.sglang.families import NGRAM, TREE
+
 BRIEF, DETAILED, FORENSIC = 1, 2, 3
 LEVELS = (BRIEF, DETAILED, FORENSIC)
 
@@ -16,7 +18,8 @@ HOOKS = dict.fromkeys(
     (
         *("allocate", "alloc_extend", "alloc_decode", "write_extend", "write_spec", "row_write"),
         *("group_begin", "group_end", "prepare_verify", "prepare_verify_ngram"),
-        *("match", "lock", "unlock", "reset", "admit", "admit_chunk", "compact", "process_result"),
+        *("match", "lock", "unlock", "reset", "admit", "admit_chunk", "compact"),
+        *("arrive", "next_batch", "process_result"),
     ),
     DETAILED,
 )
@@ -24,7 +27,7 @@ HOOKS = dict.fromkeys(
 
 TABLES = dict.fromkeys(
     (
-        *("alloc", "free", "free_group", "table_write", "cache", "compact", "swa_map"),
+        *("alloc", "free", "free_group", "table_write", "cache", "compact", "swa_map", "pool_stat"),
         *("forward:target_verify", "forward:draft", "forward:draft_extend"),
     ),
     DETAILED,
@@ -40,3 +43,11 @@ def hooked(name: str, level: int) -> bool:
 def muted_tables(level: int) -> Collection[str]:
     """Tables of which nothing is taken at a level."""
     return frozenset(table for table, first in TABLES.items() if level < first)
+
+
+def tells_reserves_late(level: int, algorithm: str | None) -> bool:
+    """Whether a reserve is told with the preparation that it is made in: as nothing between them is taken.
+
+    DFLASH, DSPARK and UNO decide by functions with arguments of their own, which have to be seen.
+    """
+    return level == BRIEF and algorithm in (*TREE, NGRAM)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from speckv_debug.collectors.around import Around
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.journal import FORWARD, PREPARE, SETTLE
+from speckv_debug.collectors.sglang.levels import DETAILED
 from speckv_debug.collectors.sglang.requests import NO_BATCH, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.sglang.sessions import held_by_sessions
@@ -25,22 +26,19 @@ class ResultSteps:
     """The launch that each result in flight belongs to: under overlap it is processed one step later."""
 
     def __init__(self) -> None:
-        self._launches: OrderedDict[int, tuple[int, Batch]] = OrderedDict()
+        self._launches: dict[int, tuple[int, Batch]] = {}
 
     def remember(self, result: Any, step: int, whose: Batch = NO_BATCH) -> None:
         """Note the step that made a result, and the requests in their rows as they were launched."""
-        self._launches[id(result)] = (step, whose)
-        self._launches.move_to_end(id(result))
-        while len(self._launches) > REMEMBERED_RESULTS:
-            self._launches.popitem(last=False)
+        launches, key = self._launches, id(result)
+        launches.pop(key, None)
+        launches[key] = (step, whose)
+        if len(launches) > REMEMBERED_RESULTS:
+            del launches[next(iter(launches))]
 
-    def step_of(self, result: Any) -> int | None:
-        """The step that made the result, None if unknown."""
-        return self._launches.get(id(result), (None, NO_BATCH))[0]
-
-    def batch_of(self, result: Any) -> Batch | None:
-        """All requests in their rows as the result was launched, None if unknown."""
-        return self._launches.get(id(result), (None, None))[1]
+    def launch_of(self, result: Any) -> tuple[int | None, Batch | None]:
+        """The step that made the result and all requests in their rows as it was launched, None if unknown."""
+        return self._launches.get(id(result), (None, None))
 
     def launched_as(self, result: Any, request: str | None) -> Identity | None:
         """The request in the row that it had when the result was launched, None if unknown."""
@@ -55,51 +53,69 @@ class LoopHooks:
         self._scene = scene
         self._results = results
         self._settled_at: tuple[int, int] | None = None
-        self._total, tree = scene.engine.slots, scene.engine.tree
+        self._counts = scene.level >= DETAILED
+        self._speculates = scene.engine.algorithm is not None
+        self._total, tree, engine = scene.engine.slots, scene.engine.tree, scene.engine
+        observer = getattr(engine.scheduler, "pool_stats_observer", None)
+        self._holds = engine.sessions is not None or observer is not None
+        allocator = engine.allocator
+        self._available = allocator.full_available_size if engine.has_window else allocator.available_size
         swa = tree.supports_swa()
         self._evictable = tree.full_evictable_size if swa else tree.evictable_size
         self._protected = tree.full_protected_size if swa else tree.protected_size
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
-        yield targets.NEXT_BATCH, self.next_batch
+        yield targets.NEXT_BATCH, self._during(PREPARE)
         yield targets.ADMIT, self.admit
         yield targets.ADMIT_CHUNK, self.admit
-        yield targets.RUN_BATCH, self.run_batch
-        yield targets.PROCESS_RESULT, self.process_result
+        yield targets.RUN_BATCH, Around(self.launching, self.launched, self.broke_off, takes="batch")
+        yield targets.PROCESS_RESULT, self._during(SETTLE)
         yield targets.ON_IDLE, self.on_idle
         yield targets.EVENT_LOOP, self.event_loop
 
     def methods(self) -> Iterator[Methods]:
         yield from ()
 
-    def next_batch(self, call: Call) -> Steps:
-        """get_next_batch_to_run(): all of it prepares the next step, except what settles a request."""
-        with self._scene.journal.during(PREPARE):
-            yield
+    def _during(self, phase: str) -> Around:
+        """All of the function belongs to a phase, except what settles a request."""
+        phases = self._scene.journal.phases
+        return Around(lambda call: phases.append(phase), lambda *_: phases.pop(), lambda _: phases.pop())
 
     def admit(self, call: Call) -> Steps:
         """PrefillAdder.add_one_req(req, …): takes the locks of the request's prefix."""
         with self._scene.activity.working_on(self._scene.rows.identity(call["req"])):
             yield
 
-    def run_batch(self, call: Call) -> Steps:
+    def launching(self, batch: Any) -> Any:
         """run_batch(batch): everything is prepared, nothing launched: a quiet point."""
-        journal, batch = self._scene.journal, call["batch"]
+        scene = self._scene
+        journal, activity = scene.journal, scene.activity
         if not journal.is_live:
-            self._scene.ended()
-            yield
-            return
+            scene.ended()
+            return None
         journal.launched += 1
-        self.pool_stat()
-        identities = self._scene.rows.batch(batch.reqs or ())
-        with journal.during(FORWARD), self._scene.activity.running(batch, identities):
-            result = yield
-        self._results.remember(result, journal.launched, identities)
-        send()
+        if self._counts:
+            self.pool_stat()
+        identities = scene.rows.batch(batch.reqs or ())
+        activity.in_round[0] = self._speculates and batch.forward_mode.is_decode()
+        journal.phases.append(FORWARD)
+        activity.batches.append((batch, identities))
+        return identities
 
-    def process_result(self, call: Call) -> Steps:
-        with self._scene.journal.during(SETTLE):
-            yield
+    def launched(self, identities: Any, result: Any) -> None:
+        """Behind it: under overlap its result is processed one step later."""
+        if identities is not None:
+            self.broke_off(identities)
+            self._results.remember(result, self._scene.journal.launched, identities)
+            send()
+
+    def broke_off(self, identities: Any) -> None:
+        """Back to what was before the launch."""
+        if identities is not None:
+            activity = self._scene.activity
+            self._scene.journal.phases.pop()
+            activity.batches.pop()
+            activity.in_round[0] = False
 
     def on_idle(self, call: Call) -> Steps:
         """on_idle() runs at every empty turn of the loop, and may raise for a leak: record the pools before."""
@@ -107,6 +123,7 @@ class LoopHooks:
         if now != self._settled_at:
             self._settled_at = now
             self.pool_stat()
+            self._scene.rows.forget()
             send()
             self._scene.journal.sink.flush_soon()
         yield
@@ -128,13 +145,13 @@ class LoopHooks:
 
     def pool_stat(self) -> None:
         """The engine's own account, all on the host."""
-        engine = self._scene.engine
-        self._scene.journal.emit(
-            "pool_stat",
-            pool="full",
-            available=engine.available,
-            evictable=int(self._evictable()),
-            protected=int(self._protected()),
-            session=held_by_sessions(engine),
-            total=self._total,
-        )
+        session = held_by_sessions(self._scene.engine) if self._holds else 0
+        given = (self._available(), self._evictable(), self._protected(), session, self._total)
+        self._scene.journal.defer("pool_stat", 1, None, _account, *given)
+
+
+def _account(available: Any, evictable: Any, protected: Any, session: Any, total: int) -> dict[str, Any]:
+    """The columns of `pool_stat`."""
+    counts = {"available": available, "evictable": evictable, "protected": protected}
+    whole = {name: int(count) for name, count in counts.items()}
+    return {"pool": "full", **whole, "session": session, "total": total}

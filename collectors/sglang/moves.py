@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from speckv_debug.collectors.around import Around
 from speckv_debug.collectors.calls import Call
-from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
+from speckv_debug.collectors.hooking import Hook, Methods, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.describe import components_of
 from speckv_debug.collectors.sglang.engine import targets_from_window
 from speckv_debug.collectors.sglang.families import CHAIN, NGRAM
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.collectors.staging import Staged, fingerprints, stage, stage_settled
+from speckv_debug.collectors.staging import Load, fingerprints, stage_all
+from speckv_debug.recording.blocks import Cut
 
-Pairs = tuple[Staged, Staged]
 LOCATIONS = ("tgt_loc", "src_loc")
 FINGERPRINTS = 3
 """The level from which on contents are fingerprinted."""
-
-
-@dataclass(slots=True)
-class _Passage:
-    """One call of a pool's mover and the pairs that reached its copying core."""
-
-    reached: list[Pairs] = field(default_factory=list)
 
 
 class MoveHooks:
@@ -33,85 +26,123 @@ class MoveHooks:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._passage: _Passage | None = None
+        self._pool: Any = None
+        self._reached = 0
+        self._window = False
+        self._names: dict[int, tuple[str | None, bool, list[str] | None]] = {}
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         algorithm = self._scene.engine.algorithm
         if algorithm is None or algorithm in CHAIN:
             return
-        yield targets.MOVE_ACCEPTED, self.move_accepted
+        self._window = targets_from_window()
+        yield targets.MOVE_ACCEPTED, self._called("accept")
         if algorithm != NGRAM:
-            yield targets.DRAFT_TAIL, self.draft_tail
-            yield targets.COMPACT, self.compact
+            yield targets.DRAFT_TAIL, self._called("draft_tail")
+            yield targets.COMPACT, self._compact()
 
     def methods(self) -> Iterator[Methods]:
         for pool in (self._scene.engine.target_pool, *self._scene.engine.draft_pools()):
-            yield Methods("move", type(pool), targets.MOVER, self.move, LOCATIONS)
-            yield Methods(
-                "move_core", type(pool), targets.MOVER_CORE, self.move_core, LOCATIONS, optional=True
-            )
+            move = Around(self.moving, self.moved, self.broke_off)
+            yield Methods("move", type(pool), targets.MOVER, move, LOCATIONS)
+            core = Around(self.copying)
+            yield Methods("move_core", type(pool), targets.MOVER_CORE, core, LOCATIONS, optional=True)
 
-    def move_accepted(self, call: Call) -> Steps:
-        with self._scene.activity.moving("accept"):
-            yield
+    def _called(self, caller: str) -> Around:
+        """Calls of the mover inside the function have a caller."""
+        movers = self._scene.activity.movers
+        return Around(lambda _: movers.append(caller), lambda *_: movers.pop(), lambda _: movers.pop())
 
-    def draft_tail(self, call: Call) -> Steps:
-        with self._scene.activity.moving("draft_tail"):
-            yield
-
-    def move(self, call: Call) -> Steps:
+    def moving(self, call: Call) -> Call | None:
         """move_kv_cache(tgt_loc, src_loc): recorded with the pairs that the copy was made with."""
-        pool, name = call["self"], self._scene.engine.pool_name(call["self"])
-        if name is None or self._passage is not None:
-            yield
+        pool = call["self"]
+        if self._pool is not None or self._of(pool)[0] is None:
+            return None
+        self._pool, self._reached = pool, 0
+        return call
+
+    def moved(self, call: Call | None, _: Any) -> None:
+        """The pairs that reached the pool's copying core are recorded already; else those that the mover was told."""
+        if call is None:
             return
-        self._passage = _Passage()
-        try:
-            yield
-        finally:
-            passage, self._passage = self._passage, None
-        if passage.reached or not _has_core(pool) or not call["tgt_loc"].numel():
-            self._emit(pool, name, passage.reached or [_pair(call)])
+        pool, self._pool = self._pool, None
+        if self._reached:
+            return
+        if not self._of(pool)[1] or not call["tgt_loc"].numel():
+            self._emit(pool, call)
         else:
             self._scene.journal.emit("note", level="warning", text="a call of the KV mover copied nothing")
 
-    def move_core(self, call: Call) -> Steps:
+    def broke_off(self, call: Call | None) -> None:
+        """The mover raised: whatever it copied is recorded."""
+        self.moved(call, None)
+
+    def copying(self, call: Call) -> None:
         """_move_kv_cache_impl(tgt_loc, src_loc), inside `move_kv_cache`."""
-        if self._passage is not None:
-            self._passage.reached.append(_pair(call))
-        yield
+        if self._pool is not None:
+            self._reached += 1
+            self._emit(self._pool, call)
 
-    def _emit(self, pool: Any, name: str, pairs: list[Pairs]) -> None:
-        caller = self._scene.activity.mover
-        window = caller == "accept" and targets_from_window()
-        for tgt, src in pairs:
-            self._scene.journal.emit(
-                "move",
-                pool=name,
-                target_source="window" if window else "table",
-                src=src,
-                tgt=tgt,
-                components=components_of(pool),
-                caller=caller,
-            )
+    def _of(self, pool: Any) -> tuple[str | None, bool, list[str] | None]:
+        """The pool's name, whether its mover surely copies through its core, and what a token consists of."""
+        found = self._names.get(id(pool))
+        if found is None:
+            name = self._scene.engine.pool_name(pool)
+            found = self._names[id(pool)] = (name, _has_core(pool), components_of(pool))
+        return found
 
-    def compact(self, call: Call) -> Steps:
+    def _emit(self, pool: Any, call: Call) -> None:
+        """Both lists were made for this call, and nobody writes to them again."""
+        name, _, components = self._of(pool)
+        load, places = stage_all((call["tgt_loc"], call["src_loc"]))
+        caller = self._scene.activity.movers[-1]
+        source = "window" if self._window and caller == "accept" else "table"
+        self._scene.journal.defer("move", 1, load, _columns, load, places, name, source, components, caller)
+
+    def _compact(self) -> Around:
         """_compact_accept_to_front(x, …): values of predict, one fingerprint a row of hidden states (level 3)."""
-        rows = call["x"]
+        return Around(self.compacting, self.compacted, takes="x")
+
+    def compacting(self, rows: Any) -> Any:
+        """What stood there; nothing is written to it afterwards."""
         if rows.ndim > 1 and self._scene.level < FINGERPRINTS:
-            yield
+            return None
+        return rows.ndim, rows if rows.ndim == 1 else _marks(rows)
+
+    def compacted(self, state: Any, after: Any) -> None:
+        """What stands at the front now."""
+        if state is None:
             return
-        before = _rows_of(rows)
-        after = yield
-        name = "predict" if rows.ndim == 1 else "hidden_states"
-        self._scene.journal.emit("compact", tensor=name, before=before, after=_rows_of(after))
+        dimensions, before = state
+        name, marks = ("predict", after) if dimensions == 1 else ("hidden_states", _marks(after))
+        load, places = stage_all((before, marks))
+        self._scene.journal.defer("compact", 1, load, _compaction, load, places, name)
 
 
-def _pair(call: Call) -> Pairs:
-    """Both lists were made for this call, and nobody writes to them again."""
-    tgt, src = stage_settled((call["tgt_loc"], call["src_loc"]))
-    assert tgt is not None and src is not None
-    return tgt, src
+def _columns(
+    load: Load,
+    places: Sequence[int],
+    name: str,
+    source: str,
+    components: list[str] | None,
+    caller: str,
+) -> dict[str, Any]:
+    """The columns of one call of a mover, once its lists have arrived."""
+    tgt, src = (load.values(place) for place in places)
+    return {
+        "pool": name,
+        "target_source": source,
+        "src": Cut(src, len(src)),
+        "tgt": Cut(tgt, len(tgt)),
+        "components": components,
+        "caller": caller,
+    }
+
+
+def _compaction(load: Load, places: Sequence[int], name: str) -> dict[str, Any]:
+    """The columns of one compaction, once its values have arrived."""
+    before, after = (load.values(place) for place in places)
+    return {"tensor": name, "before": Cut(before, len(before)), "after": Cut(after, len(after))}
 
 
 def _has_core(pool: Any) -> bool:
@@ -121,8 +152,6 @@ def _has_core(pool: Any) -> bool:
     return whole and plain
 
 
-def _rows_of(tensor: Any) -> Staged:
-    """Values of a flat tensor, one fingerprint a row of anything wider."""
-    if tensor.ndim == 1:
-        return stage(tensor, settled=True)
-    return stage(fingerprints(tensor.reshape(tensor.shape[0], -1)), settled=True)
+def _marks(tensor: Any) -> Any:
+    """One fingerprint a row."""
+    return fingerprints(tensor.reshape(tensor.shape[0], -1))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from speckv_debug.collectors.around import Around
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
+from speckv_debug.collectors.sglang.journal import PREPARE
 from speckv_debug.collectors.sglang.requests import committed_of, request_id
 from speckv_debug.collectors.sglang.scene import Scene
 
@@ -26,26 +29,26 @@ class NoticeHooks:
         self._scene = scene
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
-        yield ARRIVE, self.arrive
+        yield ARRIVE, Around(self.arrive, takes="recv_reqs")
         yield CHUNK, self.chunk
 
     def methods(self) -> Iterator[Methods]:
         yield from ()
 
-    def arrive(self, call: Call) -> Steps:
+    def arrive(self, received: Any) -> None:
         """process_input_requests(recv_reqs): an abort hits all requests, or those whose id begins with `rid`."""
-        for asked in call["recv_reqs"] or ():
+        for asked in received or ():
             if type(asked).__name__ == "AbortReq":
                 whose = (
                     "all requests" if getattr(asked, "abort_all", False) else f"request {request_id(asked)}"
                 )
                 self._scene.journal.emit("note", level="info", text=f"abort of {whose} was asked for")
-        yield
 
     def chunk(self, call: Call) -> Steps:
         """stash_chunked_request(req): a chunk of its prompt is done, the rest waits for a later step."""
         req = call["req"]
         done = f"{committed_of(req)} of {len(req.origin_input_ids)} tokens"
         text = f"prompt of request {request_id(req)} is in chunks: {done} done"
-        self._scene.journal.emit("note", level="info", text=text)
+        with self._scene.journal.during(PREPARE):
+            self._scene.journal.emit("note", level="info", text=text)
         yield

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+from speckv_debug.collectors.around import Around
 from speckv_debug.collectors.calls import Call, call_site
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.activity import Grant
-from speckv_debug.collectors.sglang.requests import NOBODY, Identity
+from speckv_debug.collectors.sglang.requests import NOBODY, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene, tensor_like
 from speckv_debug.collectors.sglang.swa import record_cleared, record_peers
-from speckv_debug.collectors.staging import Derived, stage
+from speckv_debug.collectors.staging import Derived, Staged, stage
 from speckv_debug.recording.blocks import Cut
 
 FREES_PEERS = ("free_swa", "free_swa_segment")
@@ -35,21 +37,39 @@ class PageHooks:
 
     def methods(self) -> Iterator[Methods]:
         cls = type(self._scene.engine.allocator)
-        yield Methods("allocate", cls, targets.ALLOCATES, self.allocate)
+        allocate = Around(self.allocating, self.allocated, self.left)
+        yield Methods("allocate", cls, targets.ALLOCATES, allocate)
         yield Methods("free", cls, targets.FREES, self.free, ("free_index",))
         if self._scene.engine.has_window:
             yield Methods("free_swa", cls, FREES_PEERS, self.free_peers, ("free_index",))
         yield Methods("free_pages", cls, targets.FREES_PAGES, self.free_pages, ("page_ids",), optional=True)
-        yield Methods("group_begin", cls, targets.GROUP_BEGINS, self.group_begin)
-        yield Methods("group_end", cls, targets.GROUP_ENDS, self.group_end)
+        begin = Around(partial(self._enter, ("group",)), self.group_begun, self.left, takes="self")
+        end = Around(partial(self._enter, ("group", "free")), self.group_ended, self.left, takes="self")
+        yield Methods("group_begin", cls, targets.GROUP_BEGINS, begin)
+        yield Methods("group_end", cls, targets.GROUP_ENDS, end)
         yield Methods("clear", cls, targets.CLEARS, self.clear)
 
-    def allocate(self, call: Call) -> Steps:
-        """alloc, alloc_extend, alloc_decode: the result is a view of the free list, so it is copied at once."""
-        with self._outermost("alloc", call["self"]) as outermost:
-            granted = yield
-        if not outermost:
+    def _enter(self, families: tuple[str, ...], allocator: Any) -> tuple[str, ...] | None:
+        """What to leave again; None if this is not the engine's own call of the scheduler's allocator."""
+        if allocator is not self._scene.engine.allocator or families[0] in self._inside:
+            return None
+        self._inside.update(families)
+        return families
+
+    def left(self, families: tuple[str, ...] | None) -> None:
+        """The call is over."""
+        if families is not None:
+            self._inside.difference_update(families)
+
+    def allocating(self, call: Call) -> tuple[str, ...] | None:
+        """alloc, alloc_extend, alloc_decode."""
+        return self._enter(("alloc",), call["self"])
+
+    def allocated(self, families: tuple[str, ...] | None, granted: Any) -> None:
+        """The result is a view of the free list, so it is copied at once."""
+        if families is None:
             return
+        self.left(families)
         slots = getattr(granted, "out_full_loc", granted)
         grant, site = self._scene.activity.grant, call_site(_is_allocator)
         grant.begin()
@@ -64,17 +84,9 @@ class PageHooks:
             record_peers(self._scene, slots)
 
     def _split(self, slots: Any, grant: Grant, site: str | None) -> None:
-        granted = [place for place, count in enumerate(grant.counts) if count]
-        self._scene.journal.emit_rows(
-            "alloc",
-            len(granted),
-            pool="full",
-            **self._scene.rows.batch(grant.reqs).pick(granted).columns(),
-            slots=Cut(stage(slots), [grant.counts[place] for place in granted]),
-            reason=grant.reason,
-            site=site,
-            granted=True,
-        )
+        staged, whose, counts = stage(slots), self._scene.rows.batch(grant.reqs), grant.counts
+        given = (staged, whose, counts, grant.reason, site)
+        self._scene.journal.defer("alloc", len(counts) - counts.count(0), staged, _granted, *given)
 
     def _emit_alloc(self, identity: Identity, **columns: Any) -> None:
         self._scene.journal.emit("alloc", pool="full", **identity.columns(), **columns)
@@ -128,21 +140,21 @@ class PageHooks:
         place = {"group": self._group, "site": call_site(_is_allocator), "form": "index"}
         journal.emit("free", pool="full", **whose.columns(), slots=slots, reason=reason, **place)
 
-    def group_begin(self, call: Call) -> Steps:
-        with self._outermost("group", call["self"]) as outermost:
-            yield
-        if outermost:
+    def group_begun(self, families: tuple[str, ...] | None, _: Any) -> None:
+        """free_group_begin()."""
+        if families is not None:
+            self.left(families)
             self._groups += 1
             self._group = self._groups
-            self._scene.journal.emit("free_group", action="begin", group=self._group)
+            self._scene.journal.defer("free_group", 1, None, _group, "begin", self._group)
 
-    def group_end(self, call: Call) -> Steps:
-        """What was queued is freed by one call inside, which is no free of its own."""
-        with self._outermost("group", call["self"]) as outermost, self._outermost("free", call["self"]):
-            yield
-        if outermost and self._group is not None:
-            self._scene.journal.emit("free_group", action="end", group=self._group)
-            self._group = None
+    def group_ended(self, families: tuple[str, ...] | None, _: Any) -> None:
+        """free_group_end(): what was queued is freed by one call inside, which is no free of its own."""
+        if families is not None:
+            self.left(families)
+            if self._group is not None:
+                self._scene.journal.defer("free_group", 1, None, _group, "end", self._group)
+                self._group = None
 
     def clear(self, call: Call) -> Steps:
         with self._outermost("clear", call["self"]) as outermost:
@@ -162,6 +174,26 @@ class PageHooks:
             yield True
         finally:
             self._inside.discard(family)
+
+
+def _group(action: str, group: int) -> dict[str, Any]:
+    """The columns of `free_group`."""
+    return {"action": action, "group": group}
+
+
+def _granted(
+    slots: Staged, whose: Batch, counts: Sequence[int], reason: str, site: str | None
+) -> dict[str, Any]:
+    """The columns of `alloc`, a row for each request that got slots, in their order."""
+    served = [place for place, count in enumerate(counts) if count]
+    return {
+        "pool": "full",
+        **whose.pick(served).columns(),
+        "slots": Cut(slots.resolve(), [counts[place] for place in served]),
+        "reason": reason,
+        "site": site,
+        "granted": True,
+    }
 
 
 def _is_allocator(frame: types.FrameType) -> bool:

@@ -93,6 +93,32 @@ def _kept_of_all(reqs: Sequence[Any], name: str) -> list[Any]:
         return [_kept(req, name) for req in reqs]
 
 
+def lengths_of_all(reqs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Committed and allocated lengths of each as the engine has them, None where a release took them away."""
+    try:
+        committed, allocated = _lengths[getattr(reqs[0], "kv", None) is not None]
+        return list(map(committed, reqs)), list(map(allocated, reqs))
+    except (AttributeError, IndexError):  # other releases, or some that were released
+        return (
+            [_kept(req, "kv_committed_len") for req in reqs],
+            [_kept(req, "kv_allocated_len") for req in reqs],
+        )
+
+
+def committed_now(reqs: Sequence[Any]) -> list[Any]:
+    """Committed lengths alone, as the engine has them."""
+    return _kept_of_all(reqs, "kv_committed_len")
+
+
+def rows_now(reqs: Sequence[Any]) -> list[Any]:
+    """Rows as the engine has them, None where a request holds none."""
+    return _kept_of_all(reqs, "req_pool_idx")
+
+
+_lengths = {
+    False: (attrgetter("kv_committed_len"), attrgetter("kv_allocated_len")),
+    True: (attrgetter("kv.kv_committed_len"), attrgetter("kv.kv_allocated_len")),
+}
 _getters: dict[tuple[bool, str], Callable[[Any], Any]] = {}
 _get_id = attrgetter("rid")
 
@@ -168,17 +194,20 @@ class Rows:
         self._epochs: dict[int, int] = {}
         self._holders: dict[int, Any] = {}
         self._last = NO_BATCH
+        self._reqs: list[Any] | None = None
 
     def hand_out(self, row: int, req: Any) -> int:
         """The row's new epoch."""
         self._epochs[row] = self._epochs.get(row, 0) + 1
         self._holders[row] = req
+        self._reqs = None
         return self._epochs[row]
 
     def take_back(self, row: int) -> bool:
         """End the row's epoch; false if it had ended already."""
         held = row in self._holders or row not in self._epochs
         self._holders.pop(row, None)
+        self._reqs = None
         return held
 
     def holder(self, row: int) -> Any:
@@ -190,13 +219,23 @@ class Rows:
         return None if row is None else self._epochs.get(row)
 
     def batch(self, reqs: Sequence[Any]) -> Batch:
-        """The requests in their rows; the same object as last time if they are the same."""
+        """The requests in their rows; the same object as last time if they are the same.
+
+        Between a row that is handed out and one that is taken back, the same requests are in the same rows.
+        """
+        if reqs == self._reqs:
+            return self._last
         ids, rows, last = ids_of(reqs), rows_of(reqs), self._last
         of_row: Callable[[Any], int | None] = self._epochs.get  # no row, no epoch
         epochs = list(map(of_row, rows))
         if rows != last.rows or ids != last.requests or epochs != last.epochs:
             self._last = Batch(ids, rows, epochs)
+        self._reqs = list(reqs)
         return self._last
+
+    def forget(self) -> None:
+        """Look at the next batch anew: hooks were away, or nothing runs."""
+        self._reqs = None
 
     def identity(self, req: Any) -> Identity:
         """The request in its row."""

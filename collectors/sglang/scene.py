@@ -11,7 +11,7 @@ from speckv_debug.collectors.sglang.activity import Activity
 from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.journal import Journal
 from speckv_debug.collectors.sglang.requests import Rows
-from speckv_debug.collectors.staging import Staged, stage
+from speckv_debug.collectors.staging import Staged, stage, stage_windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,11 @@ class Scene:
             starts: [n] first column of each, on that device.
             width: Columns of each; what would lie past the end of a row repeats its last entry.
         """
+        table = self.engine.table.req_to_token
+        if (staged := stage_windows(table, rows, starts, width)) is not None:
+            return staged
         import torch
 
-        table = self.engine.table.req_to_token
         columns = starts[:, None] + torch.arange(width, device=table.device)
         windows = table[rows[:, None].long(), columns.clamp_(max=table.shape[1] - 1)]
         return stage(windows, settled=True)

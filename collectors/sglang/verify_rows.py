@@ -1,186 +1,205 @@
-"""The columns of `accept`: the tensors of one target verify of a whole batch, each staged once."""
+"""The columns of `accept`: the tensors of one target verify of a whole batch, each staged once.
+
+The engine's thread only stages them; the recorder's makes the columns, once they have arrived.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import compress
 from typing import Any
 
-from speckv_debug.collectors.sglang.requests import Batch, Identity
-from speckv_debug.collectors.staging import Derived, Later, Staged, stage, stage_settled
+import numpy as np
+
+from speckv_debug.collectors.parcels import stacked
+from speckv_debug.collectors.sglang.requests import Batch
+from speckv_debug.collectors.staging import Load, Staged, stage_all
 from speckv_debug.recording.blocks import Cut, Each
 
 Columns = dict[str, Any]
+FLAT = (
+    "draft_tokens",
+    "positions",
+    "next_token",
+    "next_sibling",
+    "predict",
+    "out_cache_loc",
+    "target_predict",
+)
+"""Columns of [requests * width] values."""
+SINGLE = ("accept_len", "seq_len", "num_correct_drafts", "new_seq_len")
+"""Columns of one value a request."""
+STAGED = (*FLAT, *SINGLE, "accept_index", "block_start", "bonus", "accepted")
+"""The order in which the tensors of a verify are staged."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Sampled:
     """A batch's verify input and what `eagle_sample` made of it; bs requests of `width` rows each.
 
     The tensors are held, not copied: nobody writes to them before the verify returns, and only then are they staged.
 
     Attributes:
-        lists: Column → tensor [bs * width], or None; `target_predict` only where it is recorded.
-        accept_index: [bs, index_width].
-        table_slots: The rows' entries when out_cache_loc was built, [bs * width], already staged.
+        verify_input: EagleVerifyInput or NgramVerifyInput.
+        triple: predict [bs*width], accept_lens [bs], accept_index [bs, index_width].
+        seq_lens: [bs], before the verify.
+        out_cache_loc: [bs*width], the window that the verify writes.
+        table_slots: The rows' entries when `out_cache_loc` was built, [bs*width], already staged.
+        requests: In the batch's order.
+        sampling: How was accepted.
+        target_predict: [bs*width], where it is recorded.
         correct: Accepted drafts, [bs].
     """
 
-    requests: Batch
-    width: int
-    index_width: int
-    topk: int | None
-    lists: dict[str, Any]
-    accept_index: Any
-    accept_lens: Any
+    verify_input: Any
+    triple: tuple[Any, Any, Any]
     seq_lens: Any
-    retrieve_index: Any
     out_cache_loc: Any
-    table_slots: Staged | None = None
+    table_slots: Staged | None
+    requests: Batch
     sampling: str = "greedy"
-    algorithm: str | None = None
+    target_predict: Any = None
     correct: Any = None
 
-    @classmethod
-    def of(
-        cls, verify_input: Any, batch: Any, triple: Any, table_slots: Staged | None, whose: Sequence[Identity]
-    ) -> Sampled:
-        """Hold what belongs to one call of `eagle_sample`.
+    def stage(self, result: Any) -> tuple[Load, Sequence[int | None], list[bool]]:
+        """Stage all tensors that there are: what they leave with, their places in it, and which of `STAGED` they are.
 
         Args:
-            verify_input: EagleVerifyInput or NgramVerifyInput.
-            batch: The ScheduleBatch, as the worker sees it: `out_cache_loc` is that of the verify.
-            triple: predict [bs*width], accept_lens [bs], accept_index [bs, index_width].
-            table_slots: The rows' entries when out_cache_loc was built, [bs*width].
-            whose: The requests, in the batch's order.
+            result: GenerationBatchResult of the verify, with new lengths and bonus tokens; None where there is none.
         """
-        predict, accept_lens, accept_index = triple
-        count, topk = len(batch.seq_lens), int(getattr(verify_input, "tree_topk", -1))
-        return cls(
-            requests=Batch.of(whose).first(count),
-            width=int(verify_input.draft_token_num),
-            index_width=accept_index.numel() // count,
-            topk=topk if topk > 0 else None,
-            lists={
-                "draft_tokens": verify_input.draft_token,
-                "positions": verify_input.positions,
-                "next_token": verify_input.retrieve_next_token,
-                "next_sibling": verify_input.retrieve_next_sibling,
-                "predict": predict,
-            },
-            accept_index=accept_index,
-            accept_lens=accept_lens,
-            seq_lens=batch.seq_lens,
-            retrieve_index=verify_input.retrieve_index,
-            out_cache_loc=batch.out_cache_loc,
-            table_slots=table_slots,
+        given, (predict, accept_lens, accept_index) = self.verify_input, self.triple
+        lengths, bonus, accepted = (None, None, None) if result is None else _handed_on(result)
+        tensors = (
+            given.draft_token,
+            given.positions,
+            given.retrieve_next_token,
+            given.retrieve_next_sibling,
+            predict,
+            self.out_cache_loc,
+            self.target_predict,
+            accept_lens,
+            self.seq_lens,
+            self.correct,
+            lengths,
+            accept_index,
+            given.retrieve_index,
+            bonus,
+            accepted,
         )
+        there = [each is not None for each in tensors]
+        load, places = stage_all([each for each in tensors if each is not None])
+        return load, places, there
+
+    def shape(self) -> tuple[int, int, int]:
+        """Rows of each request, entries of its accepted path, branches of its tree (-1 without a number)."""
+        given, index_width = self.verify_input, self.triple[2].numel() // len(self.requests)
+        return int(given.draft_token_num), index_width, int(getattr(given, "tree_topk", -1))
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """What the verify handed on: new lengths and bonus tokens, one a request; None where it did not return them."""
-
-    new_seq_lens: Staged | None = None
-    bonus: Later | None = None
-
-    @classmethod
-    def of(cls, result: Any, sampled: Sampled) -> Commit:
-        """From a GenerationBatchResult; None where there is none."""
-        if result is None:
-            return cls()
-        following: Any = getattr(result, "next_draft_input", None)
-        new_seq_lens = getattr(result, "new_seq_lens", None)
-        if new_seq_lens is None:
-            new_seq_lens = getattr(following, "new_seq_lens", None)
-        bonus: Any = _staged(getattr(following, "bonus_tokens", None))
-        if bonus is None and getattr(following, "accept_tokens", None) is not None:
-            bonus = _last_accepted(stage(following.accept_tokens, settled=True), sampled)
-        return cls(_staged(new_seq_lens), bonus)
+def _handed_on(result: Any) -> tuple[Any, Any, Any]:
+    """New lengths [bs], bonus tokens [bs], and in their place all accepted tokens [bs * index_width] (NGRAM)."""
+    following: Any = getattr(result, "next_draft_input", None)
+    lengths = getattr(result, "new_seq_lens", None)
+    if lengths is None:
+        lengths = getattr(following, "new_seq_lens", None)
+    bonus = getattr(following, "bonus_tokens", None)
+    return lengths, bonus, getattr(following, "accept_tokens", None) if bonus is None else None
 
 
-def _last_accepted(tokens: Staged, sampled: Sampled) -> Derived:
-    """NGRAM hands on all accepted tokens, [bs, index_width] flat; the last of each request is its next root."""
-    lens, width = stage(sampled.accept_lens, settled=True), sampled.index_width
+def accept_columns(
+    load: Load,
+    places: Sequence[int | None],
+    there: list[bool],
+    table_slots: Staged | None,
+    requests: Batch,
+    shape: tuple[int, int, int],
+    algorithm: str | None,
+    sampling: str,
+) -> Columns:
+    """The columns of `accept`, one row a request, once the tensors have arrived."""
+    named = zip(compress(STAGED, there), places, strict=True)
+    values = {name: load.values(place)[None] for name, place in named if place is not None}
+    slots = None if table_slots is None else table_slots.resolve()[None]
+    whole = _arrived(values, slots, len(requests), shape)
+    return {**_settled(requests, shape, algorithm, sampling, values), **whole}
 
-    def last() -> Any:
-        counts = lens.resolve().astype(int)
-        return tokens.resolve()[[i * width + max(n, 1) - 1 for i, n in enumerate(counts.tolist())]]
 
-    return Derived(last, lambda: tokens.ready() and lens.ready())
+def _accepts_together(given: Sequence[tuple[Any, ...]]) -> tuple[Columns, list[Columns]] | None:
+    """The same of many verifies at once: the columns of all rows, and the others of each; None if they are not alike."""
+    _, places, there, slots, requests, shape, *_ = given[0]
+    alike = (list(places), there, slots is None, len(requests), shape)
+    if any(alike != (list(p), t, s is None, len(r), h) for _, p, t, s, r, h, *_ in given):
+        return None
+    stacks = stacked([each[0] for each in given], places)
+    if stacks is None:
+        return None
+    values = dict(zip(compress(STAGED, there), stacks, strict=True))
+    if slots is not None:
+        slots = np.stack([each[3].resolve() for each in given])
+    rest = [_settled(r, h, algorithm, sampling, values) for _, _, _, _, r, h, algorithm, sampling in given]
+    return _arrived(values, slots, len(requests), shape), rest
 
 
-def verify_rows(sampled: Sampled, commit: Commit) -> Columns:
-    """The columns of `accept`, one row a request; stages what `sampled` holds.
+accept_columns.together = _accepts_together  # type: ignore[attr-defined]
 
-    What the verify runs under is a value for all rows; the rest is on its way from the device.
-    """
-    width, who, lists = sampled.width, sampled.requests, sampled.lists
-    count = len(who)
-    tokens, at, after, beside, chosen, predict, index, lens, before, correct, slots, blocks = stage_settled(
-        (
-            lists["draft_tokens"],
-            lists["positions"],
-            lists["next_token"],
-            lists["next_sibling"],
-            lists.get("target_predict"),
-            lists["predict"],
-            sampled.accept_index,
-            sampled.accept_lens,
-            sampled.seq_lens,
-            sampled.correct,
-            sampled.out_cache_loc,
-            sampled.retrieve_index,
-        )
-    )
+
+def _settled(
+    requests: Batch, shape: tuple[int, int, int], algorithm: str | None, sampling: str, values: Columns
+) -> Columns:
+    """What is known without the device: it is a value for all rows, or a list that verifies share."""
+    (width, _, topk), count = shape, len(requests)
     return {
-        "request": Each(who.requests),
-        "row": Each(who.rows),
-        "epoch": Each(who.epochs),
+        "request": Each(requests.requests),
+        "row": Each(requests.rows),
+        "epoch": Each(requests.epochs),
         "batch_index": _numbers(count, 1),
-        "algorithm": sampled.algorithm,
-        "layout": "chain" if sampled.topk == 1 else "tree",
-        "sampling": sampled.sampling,
-        "topk": sampled.topk,
+        "algorithm": algorithm,
+        "layout": "chain" if topk == 1 else "tree",
+        "sampling": sampling,
+        "topk": topk if topk > 0 else None,
         "width": width,
-        "block_start": _numbers(count, width) if blocks is None else _every(blocks, count, width),
-        "seq_len": _one_each(before, count),
-        "draft_tokens": tokens and Cut(tokens, width),
-        "positions": at and Cut(at, width),
-        "next_token": after and Cut(after, width),
-        "next_sibling": beside and Cut(beside, width),
-        "target_predict": chosen and Cut(chosen, width),
-        "predict": predict and Cut(predict, width),
-        "accept_index": index and Cut(index, sampled.index_width),
-        "accept_len": _one_each(lens, count),
-        "num_correct_drafts": _one_each(correct, count),
-        "out_cache_loc": slots and Cut(slots, width),
-        "table_slots": sampled.table_slots and Cut(sampled.table_slots, width),
-        "new_seq_len": _one_each(commit.new_seq_lens, count),
-        "bonus_token": _one_each(commit.bonus, count),
+        **({} if "block_start" in values else {"block_start": _numbers(count, width)}),
     }
+
+
+def _arrived(values: Columns, slots: Any, count: int, shape: tuple[int, int, int]) -> Columns:
+    """What came from the device.
+
+    Args:
+        values: Of each of `STAGED` that there is, [verifies, values].
+        slots: The rows' entries, [verifies, count * width], None where they are not recorded.
+        count: Requests.
+        shape: Rows of each request, entries of its accepted path, branches.
+    """
+    width, index_width, _ = shape
+    flat = {name: values[name][:, : count * width].reshape(-1) for name in FLAT if name in values}
+    if slots is not None:
+        flat["table_slots"] = slots[:, : count * width].reshape(-1)
+    single = {name: values[name][:, :count].reshape(-1) for name in SINGLE if name in values}
+    if "block_start" in values:
+        single["block_start"] = values["block_start"][:, : count * width : width].reshape(-1)
+    if "bonus" in values:
+        single["bonus_token"] = values["bonus"][:, :count].reshape(-1)
+    elif "accepted" in values:
+        both = zip(values["accepted"], values["accept_len"], strict=True)
+        last = [_last_accepted(tokens, lens[:count], index_width) for tokens, lens in both]
+        single["bonus_token"] = np.concatenate(last)
+    index = values["accept_index"][:, : count * index_width].reshape(-1)
+    return {
+        **{name: Cut(each, width) for name, each in flat.items()},
+        **{name: Each(each) for name, each in single.items()},
+        "accept_index": Cut(index, index_width),
+    }
+
+
+def _last_accepted(tokens: Any, lens: Any, width: int) -> Any:
+    """NGRAM hands on all accepted tokens; the last of each request is its next root."""
+    return tokens[np.arange(len(lens)) * width + np.maximum(lens.astype(np.int64), 1) - 1]
 
 
 @cache
 def _numbers(count: int, distance: int) -> Each:
     """0, `distance`, 2 `distance`, …: the same object each time, which the writer converts once."""
     return Each(list(range(0, count * distance, distance)))
-
-
-def _every(values: Staged, count: int, width: int) -> Each:
-    """The first of each request's `width` values."""
-    return Each(Derived(lambda: values.resolve()[: count * width : width], values.ready))
-
-
-def _one_each(values: Any, count: int) -> Each | None:
-    """The first `count` of values that are there later."""
-    if values is None:
-        return None
-    if getattr(values, "count", None) == count:
-        return Each(values)
-    return Each(Derived(lambda: values.resolve()[:count], values.ready))
-
-
-def _staged(tensor: Any) -> Staged | None:
-    return None if tensor is None else stage(tensor, settled=True)

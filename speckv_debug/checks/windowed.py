@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,7 +17,6 @@ from speckv_debug.model.finding import Finding
 from speckv_debug.replay.carried import Carried
 from speckv_debug.replay.ledger_stream import LedgerStream
 from speckv_debug.replay.ownership import SCOPES as OF_LEDGER
-from speckv_debug.replay.ownership import WHOLE_ONLY
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.view import ProcessView
@@ -83,22 +81,15 @@ def judge_windows(
     lives, ledger = LifeRules(of_lives, found, on_error), LedgerRules(view, of_ledger, found)
     judged = False
     keep = any(rule.id not in found and rule.scope not in SPARING for rule in rules)
-    with ThreadPoolExecutor(1) as beside:
-        for window in windows(view, keep=keep) if found else ():
-            judged = True
-            progress.read(window.share, len(rules))
-            carried_on = beside.submit(_carry_on, window, lives, ledger)
-            for rule in local:
-                judge_window(rule, window, window, found[rule.id], on_error)
-            carried_on.result()
+    for window in windows(view, keep=keep) if found else ():
+        judged = True
+        progress.read(window.share, len(rules))
+        for rule in local:
+            judge_window(rule, window, window, found[rule.id], on_error)
+        lives.judge(window)
+        ledger.judge(window)
     ledger.finish(judged)
     return {id: verdict for id, verdict in found.items() if judged and not verdict.whole}
-
-
-def _carry_on(window: WindowView, lives: LifeRules, ledger: LedgerRules) -> None:
-    """What goes on from window to window, on a thread of its own: NumPy and compiled code let the others run."""
-    lives.judge(window)
-    ledger.judge(window)
 
 
 def judge_window(
@@ -214,8 +205,7 @@ class LedgerRules:
             found, law = self._found[rule.id], OF_LEDGER[rule.scope]
             if not found.whole:
                 counts = self._stream.counts[law]
-                found.instances = counts.codes.total()
-                found.whole = counts.broken or (law in WHOLE_ONLY and found.instances > 0)
+                found.whole, found.instances = counts.broken, counts.codes.total()
                 found.unknown = counts.unknown(self._stream.ledger, law)
 
     def _go_on(self, step: Callable[[], None]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,15 @@ class Block:
             yield {"seq": self.seq + index, **{name: values[index] for name, values in lists.items()}}
 
 
-def blocks_to_batch(table: str, blocks: Sequence[Block]) -> pa.RecordBatch:
+def blocks_to_batch(
+    table: str, blocks: Sequence[Block], whole: Mapping[str, Each | Cut] = MappingProxyType({})
+) -> pa.RecordBatch:
     """Resolved blocks of one table as one batch of its schema.
+
+    Args:
+        table: Name of the event table.
+        blocks: Consecutive ones.
+        whole: Columns that are there for the rows of all blocks together.
 
     Raises:
         TypeError, ValueError, OverflowError: A value doesn't fit its column.
@@ -85,7 +93,9 @@ def blocks_to_batch(table: str, blocks: Sequence[Block]) -> pa.RecordBatch:
     schema, counts = SCHEMAS[table], np.array([block.rows for block in blocks], np.int64)
     columns = []
     for each in schema:
-        if each.name == "seq":
+        if each.name in whole:
+            columns.append(_column([whole[each.name]], counts.sum(keepdims=True), each.type))
+        elif each.name == "seq":
             columns.append(_sequence(np.array([block.seq for block in blocks], np.int64), counts))
         else:
             columns.append(_column([block.columns.get(each.name) for block in blocks], counts, each.type))

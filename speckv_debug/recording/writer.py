@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -19,13 +19,14 @@ from typing import Any
 import pyarrow as pa
 
 from speckv_debug.recording.blocks import Block, Cut, Each, blocks_to_batch
+from speckv_debug.recording.deferred import Deferred, made, made_together
 from speckv_debug.recording.manifest import finish_manifest
 from speckv_debug.recording.rows import Row, misfit, to_batch
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.recording.sealing import Sealer, TableLog
 from speckv_debug.recording.spool import FOLDER
 
-Entry = tuple[str, Row | Block]
+Entry = tuple[str, Row | Block | Deferred]
 CHUNK_ROWS = 8_192
 SIZE_EVERY_S = 1.0
 LOOK_AGAIN_S = 0.02
@@ -58,7 +59,7 @@ class Writer:
         self._queue = queue
         self._finish = finish
         self._flush_s = flush_s
-        self._pending: dict[str, list[Row | Block]] = {}
+        self._pending: dict[str, list[Row | Block | Deferred]] = {}
         self._pending_rows = 0
         self._waits = False
         self._give_up_at: float | None = None
@@ -106,7 +107,9 @@ class Writer:
             if self._is_awaited(self._queue[0][1]):
                 break
             table, entry = self._queue.popleft()
-            if why := self._prepare(table, entry):
+            if isinstance(entry, tuple):
+                self._add(table, entry)
+            elif why := self._prepare(table, entry):
                 self._refuse(table, entry, why)
             else:
                 self._add(table, entry)
@@ -115,10 +118,14 @@ class Writer:
                 flush_at = time.monotonic() + self._flush_s
         self._flush()
 
-    def _is_awaited(self, entry: Row | Block) -> bool:
+    def _is_awaited(self, entry: Row | Block | Deferred) -> bool:
         """Whether a value of the entry is still on the device; at the end only so long."""
-        columns = entry.columns if isinstance(entry, Block) else entry
-        if all(map(_is_ready, columns.values())):
+        if isinstance(entry, tuple):
+            awaited = entry[5]
+            there = awaited is None or awaited.ready()
+        else:
+            there = all(map(_is_ready, (entry.columns if isinstance(entry, Block) else entry).values()))
+        if there:
             return False
         self._waits = time.time_ns() - _moment(entry) > self._flush_s * 1e9
         if not self.ending:
@@ -145,13 +152,19 @@ class Writer:
                 self._say_once(f"table {table} has no column {column}; it is left out")
         return None
 
-    def _add(self, table: str, entry: Row | Block) -> None:
+    def _add(self, table: str, entry: Row | Block | Deferred) -> None:
         self._pending.setdefault(table, []).append(entry)
-        self._pending_rows += entry.rows if isinstance(entry, Block) else 1
+        if isinstance(entry, tuple):
+            self._pending_rows += entry[0]
+        else:
+            self._pending_rows += entry.rows if isinstance(entry, Block) else 1
 
-    def _refuse(self, table: str, entry: Row | Block, why: str) -> None:
+    def _refuse(self, table: str, entry: Row | Block | Deferred, why: str) -> None:
         """Put a drop in the place of each event, so that seq stays dense."""
-        first, rows = (entry.seq, entry.rows) if isinstance(entry, Block) else (entry["seq"], 1)
+        if isinstance(entry, tuple):
+            rows, first = entry[:2]
+        else:
+            first, rows = (entry.seq, entry.rows) if isinstance(entry, Block) else (entry["seq"], 1)
         t_ns = _moment(entry) or None
         for seq in range(first, first + rows):
             drop = {"table": _text(table), "rows": 1, "why": _text(why)}
@@ -176,14 +189,38 @@ class Writer:
         if drops:
             self._log("drop").append(to_batch("drop", sorted(drops, key=lambda row: row["seq"])))
 
-    def _batches(self, table: str, entries: list[Row | Block]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, table: str, entries: Iterable[Row | Block | Deferred]) -> Iterator[pa.RecordBatch]:
         """Entries of one kind that follow one another make one batch."""
         for kind, run in groupby(entries, type):
             together: list[Any] = list(run)
+            if kind is tuple:
+                yield from self._deferred(table, together)
+                continue
             try:
                 yield (blocks_to_batch if kind is Block else to_batch)(table, together)
             except Exception:  # noqa: BLE001 (whatever a foreign object raises; now row by row)
                 yield from self._sound(table, together)
+
+    def _deferred(self, table: str, entries: list[Deferred]) -> Iterator[pa.RecordBatch]:
+        """Events whose columns are made now: of all of them at once where `make` knows how, else one by one."""
+        for make, run in groupby(entries, lambda entry: entry[6]):
+            part, made = list(run), None
+            if len(part) > 1 and table in COLUMN_NAMES:
+                made = made_together(table, part, make)
+            if made is None:
+                yield from self._batches(table, self._each_made(table, part))
+            else:
+                yield made
+
+    def _each_made(self, table: str, entries: list[Deferred]) -> Iterator[Block]:
+        """One block each; what can't be kept becomes drops."""
+        for entry in entries:
+            block = made(table, entry)
+            why = block if isinstance(block, str) else self._prepare(table, block)
+            if isinstance(block, Block) and why is None:
+                yield block
+            else:
+                self._refuse(table, entry, str(why))
 
     def _sound(self, table: str, entries: list[Row | Block]) -> Iterator[pa.RecordBatch]:
         """The rows that fit; each of the others becomes a drop."""
@@ -228,8 +265,10 @@ def _with_values(value: Each | Cut, values: Any) -> Each | Cut:
     return Each(values) if isinstance(value, Each) else Cut(values, value.lengths, value.stride)
 
 
-def _moment(entry: Row | Block) -> int:
+def _moment(entry: Row | Block | Deferred) -> int:
     """When an entry was recorded, ns; 0 if that can't be told."""
+    if isinstance(entry, tuple):
+        return entry[2]
     t_ns = (entry.columns if isinstance(entry, Block) else entry)["t_ns"]
     return t_ns if type(t_ns) is int else 0
 

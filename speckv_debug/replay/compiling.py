@@ -13,14 +13,11 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def compiled(function: Call) -> Call:
-    """Compile on the first call; kept for later processes where numba finds a folder that it may write.
-
-    It runs without the interpreter's lock, so that another thread can judge meanwhile.
-    """
+    """Compile on the first call; kept for later processes where numba finds a folder that it may write."""
     try:
-        made: Any = numba.njit(cache=True, nogil=True)(function)
+        made: Any = numba.njit(cache=True)(function)
     except RuntimeError:
-        made = numba.njit(nogil=True)(function)
+        made = numba.njit(function)
     return cast(Call, made)
 
 

@@ -44,12 +44,9 @@ SCOPES = {
     "writers": "owned",
     "overwrites": "orphan",
     "pool_totals": "totals",
-    "publications": "publish",
     "request_ends": LEAK,
 }
 """Scope of a rule → what the ledger judges for it."""
-WHOLE_ONLY = ("publish",)
-"""Laws whose scope looks at more than the ledger: where there is an instance, it sees the process whole."""
 
 
 class Judged:

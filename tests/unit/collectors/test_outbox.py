@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from speckv_debug.collectors import staging
-from speckv_debug.collectors.outbox import SMALLEST_BYTES, Lost, Outbox
+from speckv_debug.collectors.outbox import LET_GO_AFTER, SMALLEST_BYTES, Lost, Outbox
 from speckv_debug.collectors.staging import Staged
 
 LONG, INT = np.dtype(np.int64), np.dtype(np.int32)
@@ -38,18 +38,22 @@ class Device:
         yield
         self.here = before
 
-    def prepare(self) -> None:
+    def prepare(self, slots: Any = ()) -> None:
         raise AssertionError("nothing to prepare")
 
     def is_capturing(self) -> bool:
         return self.capturing
 
-    def launch(self, tensors: Any, starts: Any, sizes: Any, memory: Any) -> None:
+    def launch(self, tensors: Any, plan: Any, slot: Any, stream: int) -> None:
+        assert stream == self.here
         self.launches.append((self.here, len(tensors)))
-        for tensor, start in zip(tensors, starts, strict=True):
+        for tensor, start in zip(tensors, plan.starts, strict=True):
             flat = tensor.reshape(-1).view(torch.uint8)
-            memory[start : start + len(flat)] = flat
-        assert sizes == [tensor.nbytes for tensor in tensors]
+            slot.memory[start : start + len(flat)] = flat
+        assert plan.sizes == [tensor.nbytes for tensor in tensors]
+
+    def windows(self, table: Any, rows: Any, starts: Any, width: int) -> None:
+        return None
 
     def pinned(self, size: int) -> Any:
         return torch.zeros(size, dtype=torch.uint8)
@@ -151,7 +155,7 @@ def test_a_copy_under_capture_is_not_made(
     made = staging._stage_on(outbox, torch.tensor([1]), False)
     with pytest.raises(Lost):
         made.resolve()
-    assert outbox.waiting == []
+    assert outbox.load.tensors == []
 
 
 def test_a_view_is_copied_before_it_waits(outbox: Outbox, device: Device) -> None:
@@ -168,19 +172,16 @@ def test_a_view_is_copied_before_it_waits(outbox: Outbox, device: Device) -> Non
     assert flags.resolve().tolist() == [1, 0]
 
 
-def test_device_tensors_are_let_go_when_their_copy_is_done_though_nobody_asks(
-    outbox: Outbox, device: Device
-) -> None:
-    tensor = torch.tensor([1, 2])
+def test_device_tensors_are_let_go_when_their_copy_is_done_though_nobody_asks(device: Device) -> None:
+    outbox, tensor = Outbox(device), torch.tensor([1, 2])
     kept, source = outbox.add(tensor, LONG, settled=True), weakref.ref(tensor)
     del tensor
-    outbox.send()
-    add(outbox, 3)
-    outbox.send()
+    for number in range(LET_GO_AFTER + 1):
+        outbox.send()
+        add(outbox, number)
     gc.collect()
     assert source() is not None, "the copy still reads it"
     device.done = {1}
-    add(outbox, 4)
     outbox.send()
     gc.collect()
     assert source() is None

@@ -14,6 +14,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from speckv_debug.kernels import (
+    carry_triton,
     compact_triton,
     fingerprint_triton,
     locate_triton,
@@ -21,6 +22,7 @@ from speckv_debug.kernels import (
     move_triton,
     pack_triton,
     state_triton,
+    windows_triton,
 )
 from speckv_debug.kernels.slots import Geometry
 
@@ -84,6 +86,9 @@ def main() -> None:
     for track in (False, True):
         build(state_triton._steps, "*i32 *i32 *i64 *i64 i32 i32 i32 i32", TRACK=track, REQUESTS=256)
     many = {"addresses": ("i64",) * COUNT, "sizes": ("i32",) * COUNT}
+    build(carry_triton._carry, "*i64 *i32", MOST=carry_triton.MOST, BLOCK=carry_triton.BLOCK)
+    for starts in ("*i64", "*i32"):
+        build(windows_triton._windows, f"*i32 *i64 {starts} *i32 i64 i32 i32", BLOCK=windows_triton.BLOCK)
     build(pack_triton._pack, "*u8", many, COUNT=COUNT, WORD=4, ALIGNMENT=16, BLOCK=1024)
 
 

@@ -36,7 +36,7 @@ def test_kernels_compile_for_the_device_that_they_are_meant_for(tmp_path: Path) 
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     built = [line.split() for line in ran.stdout.splitlines()]
-    assert len(built) == 22
+    assert len(built) == 25
     for name, loads, stores in built:
         if name in ("_copy", "_fingerprint", "_compact"):
             assert int(loads) > 0

@@ -39,6 +39,12 @@ class Sink:
             del row["seq"]
             self.emit(table, **row)
 
+    def defer(
+        self, table: str, rows: int, step: int, lane: Any, awaited: Any, make: Any, given: tuple[Any, ...]
+    ) -> None:
+        assert awaited is None or awaited.ready()
+        self.emit_rows(table, rows, {"step": step, "lane": lane, **make(*given)})
+
     def note(self, text: str, *, level: str = "info", step: int | None = None) -> None:
         self.notes.append(text)
 

@@ -1,30 +1,26 @@
 """Steps and quiet points of the scheduler's loop, and lengths after a result."""
 
+import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from speckv_debug.collectors.hooking import Call
+from speckv_debug.collectors.sglang.growth import GrowthHooks
 from speckv_debug.collectors.sglang.lengths import LengthHooks
 from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
+from tests.unit.collectors.sglang.entering import enter
+
+DECODE = SimpleNamespace(is_decode=lambda: True)
 
 
-def enter(hook, **arguments):
-    """Run a hook up to the engine's function."""
-    steps = hook(Call({}, (), arguments))
-    next(steps)
-    return steps
-
-
-def leave(steps, result=None):
-    with pytest.raises(StopIteration):
-        steps.send(result)
+def batch_of(*reqs, **more):
+    return SimpleNamespace(reqs=list(reqs), forward_mode=DECODE, **more)
 
 
 def launch(toy, loop, result, *reqs):
-    steps = enter(loop.run_batch, batch=SimpleNamespace(reqs=reqs))
-    leave(steps, result)
+    enter(loop, "run_batch", batch=batch_of(*reqs))(result)
 
 
 def test_a_launch_is_a_step_and_a_quiet_point_before_it(toy):
@@ -34,31 +30,34 @@ def test_a_launch_is_a_step_and_a_quiet_point_before_it(toy):
     launch(toy, loop, result, toy.request("a", 1))
     assert toy.scene.journal.launched == 1
     assert toy.sink.of("pool_stat", "step") == [(1,)]
-    assert results.step_of(result) == 1
-    assert results.step_of(object()) is None
+    assert results.launch_of(result)[0] == 1
+    assert results.launch_of(object()) == (None, None)
 
 
 def test_a_batch_is_known_while_it_runs(toy):
-    loop, batch = LoopHooks(toy.scene, ResultSteps()), SimpleNamespace(reqs=[toy.request("a", 1)])
-    steps = enter(loop.run_batch, batch=batch)
+    loop, batch = LoopHooks(toy.scene, ResultSteps()), batch_of(toy.request("a", 1))
+    leave = enter(loop, "run_batch", batch=batch)
     assert [who.request for who in toy.scene.activity.batch] == ["a"]
-    leave(steps, object())
+    assert toy.scene.activity.in_round == [True]
+    leave(object())
     assert toy.scene.activity.batch == ()
+    assert (toy.scene.activity.in_round, toy.scene.journal.phase) == ([False], "idle")
 
 
 def test_idle_turns_say_the_pools_once(toy):
     loop = LoopHooks(toy.scene, ResultSteps())
     for _ in range(3):
-        leave(enter(loop.on_idle))
+        enter(loop, "on_idle")()
     assert len(toy.sink.of("pool_stat")) == 1
     assert toy.sink.notes == ["flush"]
     toy.engine.allocator.alloc(1)
-    leave(enter(loop.on_idle))
+    enter(loop, "on_idle")()
     assert toy.sink.of("pool_stat", "available") == [(16,), (15,)]
 
 
 def test_an_exception_of_the_loop_is_noted_and_closes_the_recording(toy):
-    steps = enter(LoopHooks(toy.scene, ResultSteps()).event_loop)
+    steps = LoopHooks(toy.scene, ResultSteps()).event_loop(None)
+    next(steps)
     with pytest.raises(MemoryError):
         steps.throw(MemoryError("out of slots"))
     assert toy.sink.notes == ["the scheduler's loop ended: MemoryError: out of slots"]
@@ -70,8 +69,8 @@ def test_results_in_flight_are_forgotten_in_time():
     results, kept = ResultSteps(), [object() for _ in range(200)]
     for step, result in enumerate(kept):
         results.remember(result, step)
-    assert results.step_of(kept[0]) is None
-    assert results.step_of(kept[-1]) == 199
+    assert results.launch_of(kept[0])[0] is None
+    assert results.launch_of(kept[-1])[0] == 199
 
 
 def test_a_commit_carries_the_step_of_its_result(toy):
@@ -84,9 +83,9 @@ def test_a_commit_carries_the_step_of_its_result(toy):
     result = SimpleNamespace(accept_lens=torch.tensor([3, 2]))
     launch(toy, loop, result, live, ended)
     launch(toy, loop, object(), live)
-    steps = enter(lengths.resolve, result=result, batch=SimpleNamespace(reqs=[live, ended]))
+    leave = enter(lengths, "resolve", result=result, batch=batch_of(live, ended))
     live.kv_committed_len += 3
-    leave(steps)
+    leave()
     rows = toy.sink.of("lengths", "request", "step", "committed", "allocated", "cause", "cut")
     assert rows == [("live", 1, 13, 30, "verify_commit", None)]
 
@@ -101,9 +100,9 @@ def test_a_late_commit_is_said_of_the_row_that_the_result_was_launched_in(toy, h
     req.req_pool_idx, req.kv_allocated_len = None, 0
     req.finished, req.is_retracted = lambda: how == "finished", how == "retracted"
     toy.scene.rows.hand_out(1, toy.request("b"))
-    steps = enter(lengths.resolve, result=result, batch=SimpleNamespace(reqs=[req]))
+    leave = enter(lengths, "resolve", result=result, batch=batch_of(req))
     req.kv_committed_len += 3
-    leave(steps)
+    leave()
     columns = ("request", "row", "epoch", "step", "committed", "allocated", "cause", "cut")
     assert toy.sink.of("lengths", *columns) == [("a", 1, 1, 1, 13, None, "verify_commit", None)]
 
@@ -115,9 +114,9 @@ def commit(toy, committed, accepted, resolved=None, **more):
     result = SimpleNamespace(
         accept_lens=torch.tensor([accepted]), grammar_retained_tokens=more.get("retained")
     )
-    steps = enter(lengths.resolve, result=result, batch=SimpleNamespace(reqs=[req]))
+    leave = enter(lengths, "resolve", result=result, batch=batch_of(req))
     req.kv_committed_len += committed
-    leave(steps, resolved)
+    leave(resolved)
     return toy.sink.of("lengths", "committed", "cut")
 
 
@@ -142,8 +141,23 @@ def test_a_commit_that_is_short_without_a_grammar_that_cut_it_has_no_excuse(toy,
 
 @pytest.mark.parametrize(("speculative", "cause"), [(True, "spec_prepare"), (False, "decode")])
 def test_preparing_a_decode(toy, speculative, cause):
-    batch = SimpleNamespace(
-        reqs=[toy.request("a", 1)], spec_algorithm=SimpleNamespace(is_none=lambda: not speculative)
-    )
-    leave(enter(LengthHooks(toy.scene, ResultSteps()).prepare_decode, self=batch))
+    kind = SimpleNamespace(is_none=lambda: not speculative)
+    batch = batch_of(toy.request("a", 1), spec_algorithm=kind)
+    enter(LengthHooks(toy.scene, ResultSteps()), "prepare_decode", self=batch)()
     assert toy.sink.of("lengths", "cause") == [(cause,)]
+
+
+def test_at_level_1_a_reserve_is_told_with_its_preparation(toy, monkeypatch):
+    places = SimpleNamespace(get_alloc_reserve_per_decode=lambda: 8)
+    monkeypatch.setitem(sys.modules, "sglang.srt.mem_cache.common", places)
+    req = toy.request("a", 1)
+    req.kv_committed_len, req.kv_allocated_len = 5, 9
+    batch = batch_of(req, spec_algorithm=SimpleNamespace(is_none=lambda: False))
+    leave = enter(LengthHooks(replace(toy.scene, level=1), ResultSteps()), "prepare_decode", self=batch)
+    req.kv_allocated_len = 13
+    leave()
+    columns = ("request", "committed", "allocated", "reserve", "new_allocated", "page_size", "step")
+    assert toy.sink.of("reserve", *columns) == [("a", 5, 9, 8, 13, 1, 1)]
+    assert toy.sink.of("lengths", "committed", "allocated", "cause") == [(5, 13, "spec_prepare")]
+    assert [row["event"] for row in toy.sink.rows] == ["reserve", "lengths"]
+    assert "prepare_spec" not in [t.name for t, _ in GrowthHooks(replace(toy.scene, level=1)).functions()]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.sglang.moves import MoveHooks
+from tests.unit.collectors.sglang.entering import enter
 
 
 def loc(*slots):
@@ -58,10 +58,7 @@ def test_another_pool_of_the_class_is_not_ours(toy):
 def test_compaction_of_values_and_of_rows(toy, level):
     hooks = MoveHooks(replace(toy.scene, level=level))
     for before, after in ((loc(5, 6), loc(6, 6)), (torch.ones(2, 4), torch.ones(2, 4))):
-        steps = hooks.compact(Call({"x": 0}, (before,), {}))
-        next(steps)
-        with pytest.raises(StopIteration):
-            steps.send(after)
+        enter(hooks, "compact", x=before)(after)
     first, *more = toy.sink.of("compact")
     assert (first["tensor"], first["before"], first["after"]) == ("predict", [5, 6], [6, 6])
     if level < 3:

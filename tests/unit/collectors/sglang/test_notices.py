@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.sglang.notices import NoticeHooks
+from tests.unit.collectors.sglang.entering import enter
 
 
 class AbortReq:
@@ -20,8 +21,8 @@ def run(steps):
 
 def test_an_abort_is_noted_and_nothing_else_that_arrives(toy):
     arriving = [AbortReq("r1"), SimpleNamespace(rid="r2"), AbortReq("", abort_all=True)]
-    run(NoticeHooks(toy.scene).arrive(Call({"recv_reqs": 0}, (arriving,), {})))
-    run(NoticeHooks(toy.scene).arrive(Call({"recv_reqs": 0}, (None,), {})))
+    enter(NoticeHooks(toy.scene), "arrive", recv_reqs=arriving)
+    enter(NoticeHooks(toy.scene), "arrive", recv_reqs=None)
     assert toy.sink.of("note", "level", "text") == [
         ("info", "abort of request r1 was asked for"),
         ("info", "abort of all requests was asked for"),
