@@ -2,9 +2,9 @@
 
     PYTHONPATH=... python benchmarks/overhead.py --model M --draft D -o result.json
 
-Prints the median step of each mode, and the difference to mode 0 (no hook in place) with a 95 % bootstrap interval:
-cycles of one block a mode are drawn with replacement, so that drift in a run is in the interval. The steps themselves
-go beside the output as `.npz`.
+Prints the median step of each mode, and what is added to mode 0 (no hook in place) with a 95 % bootstrap interval over
+units of two cycles, the second one backwards. A unit has to fit between two prefills: `--new-tokens` says how many
+steps there are. The steps themselves go beside the output as `.npz`.
 """
 
 from __future__ import annotations
@@ -44,13 +44,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--modes", default="0,1,2", help="levels in turn; 0 records nothing")
     parser.add_argument("--block", type=int, default=100, help="steps in a row of one mode")
     parser.add_argument("--skip", type=int, default=5, help="first steps of each block that are left out")
-    parser.add_argument("--cycles", type=int, default=22)
+    parser.add_argument("--cycles", type=int, default=24, help="two make a unit")
     parser.add_argument("--prompt", type=int, default=64, help="tokens of each prompt")
-    parser.add_argument("--new-tokens", type=int, default=4000)
+    parser.add_argument("--new-tokens", type=int, default=3000)
     parser.add_argument("--memory", type=float, default=0.7, help="part of the GPU's memory")
     parser.add_argument(
         "--profile", type=int, help="show where the scheduler's thread spends its time at a level"
     )
+    parser.add_argument("--hooks", action="store_true", help="time each hook beside")
     parser.add_argument("--syncs", action="store_true", help="count synchronisations instead of timing")
     parser.add_argument("--recording", type=Path, help="keep the recording there, closed, and say its bytes")
     parser.add_argument("-o", "--output", type=Path, required=True)
@@ -66,13 +67,15 @@ def main() -> None:
         raw = Path(folder) / "steps.json"
         run(args, modes, out, raw, Path(folder))
         found = json.loads(raw.read_text())
-    steps = np.array(found["steps"], np.int64).reshape(-1, 4)
+    steps = np.array(found["steps"], np.int64).reshape(-1, 6)
     np.savez_compressed(args.output.with_suffix(".npz"), steps=steps)
     said = {"arguments": {k: str(v) for k, v in vars(args).items()}, "command": " ".join(sys.argv)}
     if args.syncs:
-        said |= {"syncs": found["syncs"], "steps": {str(m): int((steps[:, 0] == m).sum()) for m in modes}}
+        said |= {"syncs": found["syncs"], "steps": {str(m): int((steps[:, 2] == m).sum()) for m in modes}}
     else:
         said |= compare(steps, modes, args.block, args.skip)
+    if args.hooks:
+        said["hooks: calls a step, median us, mean us, us a step"] = found["hooks"]
     if args.recording:
         said |= bytes_of(args.recording)
     if args.profile is not None:
@@ -84,7 +87,7 @@ def main() -> None:
 def run(args: argparse.Namespace, modes: list[int], out: Path, raw: Path, folder: Path) -> None:
     """Generate until the probe has seen enough steps."""
     plan = {"out": str(raw), "modes": modes, "block": args.block, "cycles": args.cycles, "batch": args.batch}
-    plan |= {"syncs": args.syncs, "close": bool(args.recording), "profile": args.profile}
+    plan |= {"syncs": args.syncs, "close": bool(args.recording), "profile": args.profile, "hooks": args.hooks}
     announce(folder)
     level = max(modes)
     os.environ |= {"OVERHEAD_PLAN": json.dumps(plan), "SPECKV_DEBUG_OUT": str(out)}
@@ -144,50 +147,70 @@ def engine_arguments(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def compare(steps: npt.NDArray[np.int64], modes: list[int], block: int, skip: int) -> dict[str, Any]:
-    """Median step of each mode in microseconds, and how much that is above mode 0."""
-    blocks = blocks_of(steps, block, skip)
-    cycles = min(len(blocks[mode]) for mode in modes)
-    said: dict[str, Any] = {"cycles": cycles}
+    """Median step of each mode in microseconds, and how much it is above mode 0."""
+    units = units_of(steps, modes, block, skip)
+    said: dict[str, Any] = {"units of two cycles": len(units)}
     for mode in modes:
-        wall = np.concatenate([b[0] for b in blocks[mode][:cycles]])
+        wall, busy = (np.concatenate([unit[mode][which].ravel() for unit in units]) for which in (0, 1))
         said[f"level {mode}"] = {
             "steps": len(wall),
             "median step, us": round(float(np.median(wall)), 1),
             "mean step, us": round(float(wall.mean()), 1),
-            "median processor time, us": round(
-                float(np.median(np.concatenate([b[1] for b in blocks[mode][:cycles]]))), 1
-            ),
+            "median processor time, us": round(float(np.median(busy)), 1),
         }
         if mode and 0 in modes:
-            said[f"level {mode}"] |= above(blocks[0][:cycles], blocks[mode][:cycles])
+            said[f"level {mode}"] |= above([unit[0][0] for unit in units], [unit[mode][0] for unit in units])
     return said
 
 
-def blocks_of(steps: npt.NDArray[np.int64], block: int, skip: int) -> dict[int, list[tuple[Floats, Floats]]]:
-    """Wall and processor time of the steps of each whole block, us; a step lasts until the next one begins."""
-    found: dict[int, list[tuple[Floats, Floats]]] = {}
-    starts = np.flatnonzero((steps[:, 1] == 0) & (steps[:, 0] >= 0))
-    for start in starts:
-        part = steps[start : start + block]
-        if len(part) == block and (part[:, 1] == np.arange(block)).all() and (part[:, 0] == part[0, 0]).all():
-            times = np.diff(part[skip:, 2:], axis=0) / 1000
-            found.setdefault(int(part[0, 0]), []).append((times[:, 0], times[:, 1]))
+def units_of(
+    steps: npt.NDArray[np.int64], modes: list[int], block: int, skip: int
+) -> list[dict[int, tuple[Floats, Floats]]]:
+    """Wall and processor time [blocks, steps] of each mode in each whole unit, us; a step lasts until the next begins."""
+    found = []
+    for attempt in np.unique(steps[:, 0]):
+        mine = steps[steps[:, 0] == attempt]
+        blocks: dict[int, list[Floats]] = {mode: [] for mode in modes}
+        for number in np.unique(mine[:, 1]):
+            part = mine[mine[:, 1] == number]
+            if len(part) == block:
+                blocks[int(part[0, 2])].append(np.diff(part[skip:, 4:], axis=0).T / 1000)
+        if all(len(each) == min(2, len(modes)) for each in blocks.values()):
+            found.append({mode: (np.stack(b)[:, 0], np.stack(b)[:, 1]) for mode, b in blocks.items()})
     return found
 
 
-def above(base: list[tuple[Floats, Floats]], mode: list[tuple[Floats, Floats]]) -> dict[str, Any]:
-    """Difference of medians with its 95 % interval, in us and in percent of the base."""
+def above(base: list[Floats], mode: list[Floats]) -> dict[str, Any]:
+    """How much a mode adds, in us and in percent of the base, each with its 95 % interval: units are drawn with replacement.
+
+    A unit's figure is the difference of the median steps of its blocks, averaged over its two cycles: what grows
+    in a straight line while requests decode is not in it. What else grows is not in the mean over units either, as each
+    begins with another mode; the median over units lets it in, and outliers not. `difference of medians` is of all steps.
+    """
     draw, count = np.random.default_rng(0), len(base)
-    figures = []
-    for picks in [np.arange(count), *draw.integers(0, count, (DRAWS, count))]:
-        without = np.median(np.concatenate([base[i][0] for i in picks]))
-        recording = np.median(np.concatenate([mode[i][0] for i in picks]))
-        figures.append((recording - without, 100 * (recording / without - 1)))
-    (us, percent), spread = figures[0], np.percentile(np.array(figures[1:]), [2.5, 97.5], axis=0)
+    picks = [np.arange(count), *draw.integers(0, count, (DRAWS, count))]
+    without, recording = (
+        np.array([np.median(unit, axis=1).mean() for unit in each]) for each in (base, mode)
+    )
+    apart, share = recording - without, 100 * (recording / without - 1)
+    pooled = [
+        np.median(np.concatenate([mode[i].ravel() for i in pick]))
+        - np.median(np.concatenate([base[i].ravel() for i in pick]))
+        for pick in picks
+    ]
     return {
-        "added, us": [round(float(v), 1) for v in (us, *spread[:, 0])],
-        "added, %": [round(float(v), 3) for v in (percent, *spread[:, 1])],
+        "added, us": _with_interval([float(apart[pick].mean()) for pick in picks], 1),
+        "added, %": _with_interval([float(share[pick].mean()) for pick in picks], 3),
+        "added, median of units, us": _with_interval([float(np.median(apart[pick])) for pick in picks], 1),
+        "added, median of units, %": _with_interval([float(np.median(share[pick])) for pick in picks], 3),
+        "difference of medians, us": _with_interval([float(each) for each in pooled], 1),
     }
+
+
+def _with_interval(figures: list[float], digits: int) -> list[float]:
+    """The figure of what was measured and the 95 % interval of those that were drawn."""
+    spread = np.percentile(figures[1:], [2.5, 97.5])
+    return [round(float(each), digits) for each in (figures[0], *spread)]
 
 
 def bytes_of(recording: Path) -> dict[str, Any]:
@@ -199,8 +222,8 @@ def bytes_of(recording: Path) -> dict[str, Any]:
     tables: dict[str, int] = {}
     for part in parts:
         tables[part.parent.name] = tables.get(part.parent.name, 0) + part.stat().st_size
-    each = {table: round(size / verifies, 2) for table, size in tables.items()}
-    whole = round(sum(tables.values()) / verifies, 2)
+    each = {table: round(size / max(1, verifies), 2) for table, size in tables.items()}
+    whole = round(sum(tables.values()) / max(1, verifies), 2)
     archive = shutil.make_archive(str(recording), "gztar", recording)
     return {"verifies": verifies, "bytes a request-step": whole, "by table": each, "archive": archive}
 
