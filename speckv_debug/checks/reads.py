@@ -25,8 +25,9 @@ SHOWN = 16
 def reads_prefix_and_own_rows(reads: ForwardReads) -> Judgement:
     """A forward may read the positions before its first row, and its own: its read length is first position + rows.
 
-    A verify begins where its accept says, so that no row of an earlier round that was rejected is read. A draft reads up to
-    the prefix's end at least, and never beyond the window that is verified.
+    A verify begins where its accept says, and the first draft of a round of EAGLE at the same position, so that no row of an
+    earlier round that was rejected is read. A draft reads up to the prefix's end at least, and never beyond the window that
+    is verified.
 
     Exceptions: a drafter that computes a block reads the whole block; the rows of a draft step, and siblings of a tree,
     share positions; columns of a page table behind the read length hold old ids; UNO verifies from one past the frontier.
@@ -48,8 +49,9 @@ def _inexact(reads: ForwardReads) -> Mask:
 
 
 def _elsewhere(reads: ForwardReads) -> Mask:
-    """Verifies whose forward begins at another position than their accept."""
-    known = reads.target & (reads.length != NULL) & (reads.first != NULL) & reads.verifying
+    """Verifies, and first drafts of a round, that begin at another position than the accept."""
+    begins = (reads.target & reads.verifying) | reads.leading
+    known = begins & (reads.length != NULL) & (reads.first != NULL)
     return np.asarray(known & (reads.first != reads.length), dtype=np.bool_)
 
 
@@ -83,6 +85,13 @@ def _explain(reads: ForwardReads, i: int) -> Details:
 
 def _explain_draft(reads: ForwardReads, i: int, mode: str, end: int) -> Details:
     length, widest = int(reads.length[i]), number(reads.widest[i])
+    if not _off(reads)[i]:
+        return Details(
+            message=f"the first draft of the round is at position {reads.first[i]}, the prefix ends at {length}",
+            expected=f"a first position of {length}",
+            actual=f"first position {reads.first[i]}",
+            evidence=(_table(reads, i, None),),
+        )
     due = length if end < length or widest is None else widest
     return Details(
         message=f"the {mode} reads [0, {end}), its verify has the prefix [0, {length}) and the window "

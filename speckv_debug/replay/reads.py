@@ -19,6 +19,9 @@ TARGET = ("extend", "decode", "target_verify")
 BLOCKS = ("dflash", "dspark")
 """Drafters that compute a block at once, which may be wider than what is verified of it."""
 
+FROM_PREFIX = ("eagle", "eagle3", "nextn", "standalone")
+"""Drafters whose first forward of a round is at the position that their verify begins at."""
+
 
 class ForwardReads:
     """One instance a row of `forward` of a request that says how far it reads, or which positions it drafts.
@@ -109,6 +112,16 @@ class ForwardReads:
         width = np.maximum(width, told) if isinstance(told, int) else width
         known = ~self.target & (self.length != NULL) & (width != NULL) & ~self.in_blocks
         return np.where(known, self.length + np.where(known, width, 0), NULL)
+
+    @cached_property
+    def leading(self) -> Mask:
+        """First drafts of a round, of drafters that go on from the end of the prefix."""
+        eagle = np.append(self.verifies.of("algorithm", *FROM_PREFIX), False)[self.accept]
+        drafts = np.flatnonzero(self.columns.texts("mode").equal("draft")[self.index] & eagle & ~self.target)
+        _, first = np.unique(self.accept[drafts], return_index=True)
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[drafts[first]] = True
+        return found
 
     @cached_property
     def in_blocks(self) -> Mask:

@@ -67,6 +67,8 @@ def test_the_drafts_wrong_token_at_the_end_of_a_chunk_is_found(run: Run) -> None
 
 
 @pytest.mark.parametrize("scenario", ["reverted-25015"])
-def test_draft_positions_are_recorded_one_too_high(run: Run) -> None:
+def test_draft_positions_that_are_one_too_high_are_found(run: Run) -> None:
     assert shifts_of_first_drafts(run) == {1}
+    errors = [f for f in run.report["findings"] if f["severity"] == "error"]
+    assert {f["rule"] for f in errors} == {"LEN-READ"}
     assert all(token == due for token, due in tails_of_chunks(run))

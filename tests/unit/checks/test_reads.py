@@ -135,9 +135,25 @@ def test_a_draft_outside_of_it(read: int) -> None:
     assert ("missing" in finding.message) == (read < 8)
 
 
+@pytest.mark.parametrize("first", [7, 9])
+def test_the_first_draft_of_a_round_is_at_the_end_of_the_prefix(first: int) -> None:
+    run = Reads(verify={})
+    run.row("draft", first, None, positions=[first, first])
+    run.row("draft", first + 1, None, positions=[first + 1, first + 1])
+    (finding,) = run.judged().findings
+    assert (finding.first_seq, finding.expected) == (1, "a first position of 8")
+    assert finding.actual == f"first position {first}"
+
+
+def test_another_algorithm_may_begin_its_drafts_elsewhere() -> None:
+    run = Reads(verify={"algorithm": "frozen_kv_mtp"})
+    run.row("draft", 7, None, positions=[7])
+    assert clean(run.judged())
+
+
 def test_the_positions_of_a_draft_say_how_far_it_reads() -> None:
     run = Reads(verify={})
-    run.row("draft", 9, None, positions=[9, 9, 9])
+    run.row("draft", 8, None, positions=[8, 8, 8])
     assert clean(run.judged())
     run.row("draft", 12, None, positions=[12, 12])
     assert len(run.judged().findings) == 1
