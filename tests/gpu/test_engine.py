@@ -68,7 +68,7 @@ def test_an_engine_that_somebody_ends_while_it_generates(
     program = start_engine(tmp_path, gpu, eagle(4), "--again")
     program.wait_for(program.says)
     served = program.end_by(number)
-    assert served.exit_code != 0
+    assert served.exit_code != 0 or number is signal.SIGTERM
     served.is_whole()
     served.is_clean()
     assert number is signal.SIGINT or served.is_complete  # SIGTERM lets it finish what it has
