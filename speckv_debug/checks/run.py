@@ -134,6 +134,8 @@ def _judge(
             return []
         if (rows := dropped_rows(view, rule)) > 0:
             outcome.unknown[rule.id, f"the recorder dropped rows of {rule.needs[0]}"] += rows
+        if not instances:  # nothing is read to say nothing
+            return []
         return _judge_scope(rule, view, scope, missing, outcome, on_error)
     except Exception as error:  # noqa: BLE001 - a rule that fails must not take the others with it
         on_error(rule.id, error)

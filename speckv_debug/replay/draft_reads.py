@@ -43,9 +43,11 @@ class DraftReads:
         self.columns, self.info, self.spaces = columns, info, Namespaces(info)
         self.forward = columns("forward")
         self.pools = {pool.name for pool in info.pools if pool.kind == DRAFT}
-        modes = self.forward.texts("mode").equal(*MODES)
-        mine = self.forward.texts("pool").equal(*self.pools) & modes & (self.forward.flags("padded") != 1)
-        self._drafting = np.flatnonzero(mine).astype(np.int64)
+        self._drafting = np.empty(0, dtype=np.int64)
+        if self.pools:
+            modes = self.forward.texts("mode").equal(*MODES)
+            mine = self.forward.texts("pool").equal(*self.pools) & modes & (self.forward.flags("padded") != 1)
+            self._drafting = np.flatnonzero(mine).astype(np.int64)
         self.index = (
             self._drafting[~self._later_step[self._drafting]] if len(self._drafting) else self._drafting
         )

@@ -35,6 +35,18 @@ REAL = [
 FAULTS = sorted(RECORDINGS.glob("real/fault-*.jsonl.xz"))
 
 REPLAYED = ("RPL-ACCEPT", "RPL-BONUS", "RPL-LEN", "RPL-COMPACT")
+PREFIXLESS = (
+    "ACC-COUNT",
+    "LOC-UNIQ",
+    "LEN-SEQ",
+    "LEN-STALE",
+    "LEN-TOKEN",
+    "OWN-UAF",
+    "OWN-LEAK",
+    "OWN-ROW",
+    "TRC-GAP",
+)
+"""Rules of each kind of scope that a window decides."""
 PROGRESS = Progress(lambda share: None, 1, 1)
 
 
@@ -119,6 +131,15 @@ def test_no_window_is_read_for_rules_that_need_the_whole(tmp_path: Path) -> None
         patch.setattr(windowed, "windows", lambda view, keep: pytest.fail("read for nothing"))
         whole = [RULES[rule] for rule in ("RPL-SHADOW", "RPL-RESERVE")]
         assert judge_windows(view, whole, lambda rule, error: None, PROGRESS) == {}
+
+
+def test_a_clean_run_is_judged_without_a_column_of_the_whole(tmp_path: Path) -> None:
+    import_jsonl(REAL[0], tmp_path / "x.speckv")
+    read: list[str] = []
+    with windows_of(700), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(windows.KeptColumns, "_column", lambda columns, name: read.append(name))
+        found = check(Recording.open(tmp_path / "x.speckv"), only=PREFIXLESS, replay="off")
+    assert sum(found.checked.values()) > 1000 and not read
 
 
 def test_nothing_is_kept_of_a_process_that_was_judged(tmp_path: Path) -> None:
