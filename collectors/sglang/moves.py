@@ -27,7 +27,7 @@ class MoveHooks:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._pool: Any = None
-        self._reached = 0
+        self._pairs: list[tuple[Any, Any]] = []
         self._window = False
         self._names: dict[int, tuple[str | None, bool, list[str] | None]] = {}
 
@@ -58,18 +58,19 @@ class MoveHooks:
         pool = call["self"]
         if self._pool is not None or self._of(pool)[0] is None:
             return None
-        self._pool, self._reached = pool, 0
+        self._pool, self._pairs = pool, []
         return call
 
     def moved(self, call: Call | None, _: Any) -> None:
-        """The pairs that reached the pool's copying core are recorded already; else those that the mover was told."""
+        """Record the pairs that reached the pool's copying core; where none can be seen there, those that the mover was told."""
         if call is None:
             return
         pool, self._pool = self._pool, None
-        if self._reached:
-            return
-        if not self._of(pool)[1] or not call["tgt_loc"].numel():
-            self._emit(pool, call)
+        if self._pairs:
+            for pair in self._pairs:
+                self._emit(pool, pair)
+        elif not self._of(pool)[1] or not call["tgt_loc"].numel():
+            self._emit(pool, (call["tgt_loc"], call["src_loc"]))
         else:
             self._scene.journal.emit("note", level="warning", text="a call of the KV mover copied nothing")
 
@@ -80,8 +81,7 @@ class MoveHooks:
     def copying(self, call: Call) -> None:
         """_move_kv_cache_impl(tgt_loc, src_loc), inside `move_kv_cache`."""
         if self._pool is not None:
-            self._reached += 1
-            self._emit(self._pool, call)
+            self._pairs.append((call["tgt_loc"], call["src_loc"]))
 
     def _of(self, pool: Any) -> tuple[str | None, bool, list[str] | None]:
         """The pool's name, whether its mover surely copies through its core, and what a token consists of."""
@@ -91,10 +91,10 @@ class MoveHooks:
             found = self._names[id(pool)] = (name, _has_core(pool), components_of(pool))
         return found
 
-    def _emit(self, pool: Any, call: Call) -> None:
+    def _emit(self, pool: Any, pair: tuple[Any, Any]) -> None:
         """Both lists were made for this call, and nobody writes to them again."""
         name, _, components = self._of(pool)
-        load, places = stage_all((call["tgt_loc"], call["src_loc"]))
+        load, places = stage_all(pair)
         caller = self._scene.activity.movers[-1]
         source = "window" if self._window and caller == "accept" else "table"
         self._scene.journal.defer("move", 1, load, _columns, load, places, name, source, components, caller)

@@ -38,6 +38,12 @@ class Events:
         for row in Block(table, rows, columns).as_rows():
             self.emit(table, **row)
 
+    def defer(
+        self, table: str, rows: int, step: int, lane: Any, awaited: Any, make: Any, given: tuple[Any, ...]
+    ) -> None:
+        """Keep events whose columns are made later: now."""
+        self.emit_rows(table, rows, {"step": step, "lane": lane, **make(*given)})
+
     @contextmanager
     def recording(self, algorithm: str | None = None) -> Iterator[None]:
         """Hooks on the allocator's classes, and on what an algorithm calls, while the block runs."""
