@@ -26,9 +26,13 @@ class Lengths:
 
     def __init__(self, columns: GetColumns, info: Process, verifies: Callable[[], VerifyBatch]) -> None:
         self.columns, self.info = columns, info
-        self.lives = Lives(columns)
         self.namespaces = Namespaces(info)
         self._verifies = verifies
+
+    @cached_property
+    def lives(self) -> Lives:
+        """The lives of request rows, by all tables that name one."""
+        return Lives(self.columns)
 
     @property
     def verifies(self) -> VerifyBatch:

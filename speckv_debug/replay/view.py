@@ -44,6 +44,7 @@ from speckv_debug.replay.replayed_paths import ReplayedPaths
 from speckv_debug.replay.replayed_reserves import ReplayedReserves
 from speckv_debug.replay.replayed_slots import RecomputedSlots, ReplayedSlots
 from speckv_debug.replay.replayed_states import ReplayedStates
+from speckv_debug.replay.reuses import Reuses
 from speckv_debug.replay.row_grants import RowGrants
 from speckv_debug.replay.session_trims import SessionTrims
 from speckv_debug.replay.settlements import Settlements
@@ -67,6 +68,7 @@ BESIDE = {
         "late_commits",
         "session_trims",
         "row_grants",
+        "reuses",
         "bounds",
         "reserves",
         "growths",
@@ -285,6 +287,11 @@ class ProcessView(StateScopes):
     def row_grants(self) -> RowGrants:
         """One instance a request row that is handed out, or taken back."""
         return RowGrants(self.lengths, bool(self.process.missing_head))
+
+    @cached_property
+    def reuses(self) -> Reuses:
+        """One instance a grant of pages that others held before."""
+        return Reuses(self.lengths)
 
     @cached_property
     def commits(self) -> Commits:

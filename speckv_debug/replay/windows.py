@@ -37,7 +37,7 @@ OF_LIVES = (
 """Scopes of which an instance looks at earlier events of its own life, and of these at what `carried` keeps."""
 SPARING = (
     "stretches", "rank_accepts", "grouped_forwards", "peer_maps", "page_refs", "ring_reads", "draft_reads", "recurrent_state",
-    "row_grants",
+    "row_grants", "reuses",
 )  # fmt: skip
 """Scopes that see the process whole and have no instance in most: the columns are read when they are asked for."""
 WINDOWED_FROM = 500_000

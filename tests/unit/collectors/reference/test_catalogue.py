@@ -19,6 +19,7 @@ NO_ENGINE_FAULT = {
     "OWN-REF",  # nor pages that are kept by references
     "LOC-GROUP",  # its layers share one table
     "ACC-RANK",  # the reference engine has one rank
+    "OWN-RACE",  # the reference engine has one stream, and takes no device times
     "LEN-ORDER",  # follows from a growth or a commit that another law finds first
 }
 

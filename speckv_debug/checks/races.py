@@ -1,0 +1,67 @@
+"""OWN-RACE: whether the device was done with a page before someone else got it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from speckv_debug.checks.evidence import number
+from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
+from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.replay.page_history import ranges
+from speckv_debug.replay.reuses import Reuses
+
+UNTIMED = "no device times were recorded: the order on the host alone does not tell"
+PARTLY = "the device times of a forward that decides it were not recorded"
+
+
+@rule(
+    "OWN-RACE",
+    severity=ERROR,
+    needs=("alloc", "forward"),
+    scope="reuses",
+    look_at="Scheduler.process_batch_result (frees under overlap), forward_stream",
+    follows=("OWN-ROW", "OWN-ALIAS", "LEN-STALE"),
+)
+def done_before_it_is_reused(reuses: Reuses) -> Judgement:
+    """A page that is granted again is used by its new holder only when the forwards of those before it are done.
+
+    Judged by `begin_ns` and `end_ns` of forwards, which the device took; those of one stream never overlap.
+
+    Exceptions: pages freed while a launched forward still uses them, where the new holder runs behind it; a page that its
+    holder gave up while it ran on, and the row itself, whose contents a launch may have copied, are not judged. Without
+    device times nothing can be told.
+    """
+    told = reuses.known
+    return Judgement(
+        failed=np.flatnonzero(reuses.overlapping),
+        unknown={
+            UNTIMED: np.flatnonzero(~told & (not reuses.timed)),
+            PARTLY: np.flatnonzero(~told & reuses.timed),
+        },
+        explain=lambda i: _explain(reuses, i),
+    )
+
+
+def _explain(reuses: Reuses, i: int) -> Details:
+    place, begin, end = reuses.place(i), int(reuses.begins[i]), int(reuses.ends[i])
+    pages, who = tuple(reuses.pages(i).tolist()), reuses.forward.text_at("request", int(reuses.user[i]))
+    before = "another request" if who is None else f"request {who}"
+    return Details(
+        message=f"request {place.request} got pages {ranges(pages)} and began to run {(end - begin) / 1e3:.1f} us before a "
+        f"forward of {before}, which had pages of these, was done",
+        expected=f"a begin at or behind {end} ns",
+        actual=f"begin {begin} ns",
+        pages=pages,
+        evidence=(_forwards(reuses, i),),
+    )
+
+
+def _forwards(reuses: Reuses, i: int) -> Evidence:
+    rows: list[tuple[Cell, ...]] = []
+    for what, event in (("had the pages", int(reuses.user[i])), ("got the pages", int(reuses.first[i]))):
+        columns = reuses.forward
+        cells = (columns.int_at(name, event) for name in ("seq", "step"))
+        times = (number(columns.ints(name)[event]) for name in ("begin_ns", "end_ns"))
+        rows.append((what, *cells, columns.text_at("mode", event), columns.text_at("request", event), *times))
+    names = ("", "seq", "step", "mode", "request", "begin_ns", "end_ns")
+    return Evidence(title="two forwards on the device", columns=names, rows=tuple(rows), marked=(1,))
