@@ -11,7 +11,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "alloc": (OWN, LEN, LOC),
     "free": (OWN,),
     "free_group": (OWN,),
-    "table_write": (LOC, OWN),
+    "table_write": (LOC, OWN, LEN),
     "row_alloc": (OWN, LEN, LOC),
     "row_free": (OWN, LEN),
     "lengths": (LEN, OWN),
