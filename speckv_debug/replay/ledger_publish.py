@@ -29,6 +29,8 @@ def judge_insert(ledger: Ledger, index: int) -> None:
         return ledger.facts.mark("publish", "cache", index, ledger.facts.reason(why))
     places = start + np.arange(len(slots))
     if len(past := np.flatnonzero(places >= tenure.committed)):
+        if not tenure.complete:  # a later report may be among what is missing
+            return ledger.facts.mark("publish", "cache", index, ledger.facts.reason(NO_LENGTHS))
         return _fail(ledger, index, tenure, "uncommitted", past)
     if start + len(slots) > tenure.extent or (named := tenure.slots[places]).min(initial=0) < 0:
         return ledger.facts.mark("publish", "cache", index, ledger.facts.reason(NO_ENTRIES))

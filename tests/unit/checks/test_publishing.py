@@ -234,3 +234,21 @@ def test_a_hole_in_between() -> None:
     for number, line in enumerate(run.lines):
         line["seq"] = number + (number > 4)
     assert not run.check(RULE).findings
+
+
+def test_a_report_that_may_be_among_what_is_missing() -> None:
+    run = prefilled()
+    run.grow(1, span(14, 20), start=6)
+    run.cache("insert", span(8, 20), request="r1")
+    for seq, line in enumerate(run.lines):
+        line["seq"] = seq
+    report = [line for line in run.lines if line["event"] == "lengths"][-1]
+    run.lines.remove(report)
+    assert not run.check("OWN-PUBLISH").findings
+    drop = {"event": "drop", "table": "lengths", "rows": 1, "why": "queue full"}
+    run.lines.insert(report["seq"], drop | {"step": report["step"], "seq": report["seq"]})
+    assert not run.check("OWN-PUBLISH").findings
+    run.lines.remove(run.lines[report["seq"]])
+    for seq, line in enumerate(run.lines):
+        line["seq"] = seq
+    assert run.check("OWN-PUBLISH").findings
