@@ -32,8 +32,12 @@ def lacks(view: ProcessView, scope: Scope) -> Iterator[tuple[str, str, Mask]]:
     """Table, column and events of what is lacking; a recording may do without steps altogether."""
     for table, names in getattr(scope, "rests_on", {}).items():
         for name in () if not len(view.columns(table)) else names:
-            found = view.columns(table).absent(name) & _counted(view, table)
-            if found.any() and not (name == "step" and view.stepless):
+            found = view.columns(table).absent(name)
+            if (
+                found.any()
+                and (found := found & _counted(view, table)).any()
+                and not (name == "step" and view.stepless)
+            ):
                 yield table, name, found
 
 

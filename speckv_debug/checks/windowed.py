@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -81,15 +82,22 @@ def judge_windows(
     lives, ledger = LifeRules(of_lives, found, on_error), LedgerRules(view, of_ledger, found)
     judged = False
     keep = any(rule.id not in found and rule.scope not in SPARING for rule in rules)
-    for window in windows(view, keep=keep) if found else ():
-        judged = True
-        progress.read(window.share, len(rules))
-        for rule in local:
-            judge_window(rule, window, window, found[rule.id], on_error)
-        lives.judge(window)
-        ledger.judge(window)
+    with ThreadPoolExecutor(1) as beside:
+        for window in windows(view, keep=keep) if found else ():
+            judged = True
+            progress.read(window.share, len(rules))
+            carried_on = beside.submit(_carry_on, window, lives, ledger)
+            for rule in local:
+                judge_window(rule, window, window, found[rule.id], on_error)
+            carried_on.result()
     ledger.finish(judged)
     return {id: verdict for id, verdict in found.items() if judged and not verdict.whole}
+
+
+def _carry_on(window: WindowView, lives: LifeRules, ledger: LedgerRules) -> None:
+    """What goes on from window to window, on a thread of its own: NumPy and compiled code let the others run."""
+    lives.judge(window)
+    ledger.judge(window)
 
 
 def judge_window(

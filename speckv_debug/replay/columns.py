@@ -30,8 +30,8 @@ class Texts:
 
     def equal(self, *texts: str) -> Mask:
         """Where the text is one of `texts`."""
-        wanted = [code for code, name in enumerate(self.names) if name in texts]
-        return np.asarray(np.isin(self.codes, wanted), dtype=np.bool_)
+        wanted: Mask = np.array([*(name in texts for name in self.names), False], dtype=np.bool_)
+        return wanted[self.codes]  # -1, absent, is the last entry
 
     @property
     def used(self) -> set[str]:
@@ -157,7 +157,8 @@ def _text_lists(column: Any) -> tuple[Texts, Int64s, Mask]:
 
 def _absent(column: Any) -> Mask:
     array = _array(column)
-    return _flags((_told(array) if pa.types.is_list(array.type) else array).is_null())
+    array = _told(array) if pa.types.is_list(array.type) else array
+    return _flags(array.is_null()) if array.null_count else np.zeros(len(array), dtype=np.bool_)
 
 
 def _told(lists: Any) -> Any:
@@ -178,6 +179,9 @@ def _flags(array: Any) -> Mask:
 
 def _array(column: Any) -> Any:
     """One plain array; `combine_chunks` gives a chunked one for some types and versions of Arrow."""
-    if isinstance(column, pa.ChunkedArray):
-        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
-    return column
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    chunks = [chunk for chunk in column.chunks if len(chunk)] or column.chunks[:1]
+    if len(chunks) == 1:
+        return chunks[0]
+    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, column.type)

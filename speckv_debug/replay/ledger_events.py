@@ -52,13 +52,16 @@ class Rows:
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
+        self._ints: dict[str, Ints] = {}
 
     def __len__(self) -> int:
         return len(self.columns)
 
     def ints(self, name: str) -> Ints:
         """An integer or boolean column."""
-        return Ints(self.columns.ints(name))
+        if name not in self._ints:
+            self._ints[name] = Ints(self.columns.ints(name))
+        return self._ints[name]
 
     def texts(self, name: str) -> Texts:
         """A text column, None where absent."""

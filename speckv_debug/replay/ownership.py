@@ -44,6 +44,7 @@ SCOPES = {
     "writers": "owned",
     "overwrites": "orphan",
     "pool_totals": "totals",
+    "publications": "publish",
     "request_ends": LEAK,
 }
 """Scope of a rule → what the ledger judges for it."""
