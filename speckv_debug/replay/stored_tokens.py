@@ -35,6 +35,10 @@ class StoredTokens:
         """Where the forward stands."""
         return place_of(self.forward, int(self.index[index]))
 
+    def kind(self, index: int) -> str:
+        """Rows of verifies and those of a drafter are different kinds."""
+        return "verify" if self.verify[index] else "draft"
+
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
         """From the forward to the accept or extend of its step."""
