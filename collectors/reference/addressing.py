@@ -31,8 +31,13 @@ def block_addresses(
     local = inside.clamp(0, width - 1)[:, None].expand(-1, width, -1)
     own = sees.gather(2, local) & block[:, None]
     mask = prefix[:, None] | own
+    behind = torch.arange(length).expand(len(inside), -1)
     return Addresses(
-        positions=positions, slots=slots, context=torch.where(block | prefix, context, 0), mask=mask
+        positions=positions,
+        slots=slots,
+        context=torch.where(block | prefix, context, 0),
+        mask=mask,
+        behind=torch.where(block, positions.gather(1, inside.clamp(0, width - 1)), behind),
     )
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from speckv_debug.collectors.reference.observe import Observer
 from speckv_debug.collectors.reference.request import Request
+from speckv_debug.collectors.reference.window import WindowPeers
 from speckv_debug.kernels.reserve import pages_between
 
 
@@ -16,9 +17,11 @@ class PageAllocator:
     A freed slot returns its whole page. A double free is accepted without a word, as by the engine's.
     """
 
-    def __init__(self, slots: int, page_size: int, observer: Observer) -> None:
-        """All pages are free."""
-        self.slots, self.page_size, self._observer = slots, page_size, observer
+    def __init__(
+        self, slots: int, page_size: int, observer: Observer, peers: WindowPeers | None = None
+    ) -> None:
+        """All pages are free; a slot has a peer in a sliding-window pool, if there is one, as long as it is granted."""
+        self.slots, self.page_size, self._observer, self.peers = slots, page_size, observer, peers
         self.free_pages = list(range(1, slots // page_size + 1))
         self._groups = 0
         self._group: list[int] | None = None
@@ -52,6 +55,8 @@ class PageAllocator:
         slots = slots[: end - start]
         if slots:
             self._report_alloc(request, slots, reason, granted=True)
+            if self.peers:
+                self.peers.grant(slots, request, reason)
         return slots
 
     def free(self, slots: Sequence[int], reason: str, *, request: Request | None = None, site: str) -> None:
@@ -63,6 +68,8 @@ class PageAllocator:
         self._observer.emit(
             "free", pool="full", slots=list(slots), reason=reason, group=group, site=site, form="index", **who
         )
+        if self.peers:
+            self.peers.give_back(slots, reason, request=request, group=group, site=site)
         if self._group is None:
             self._return(slots)
         else:
@@ -78,6 +85,8 @@ class PageAllocator:
         self._observer.emit("free_group", action="end", group=self._groups)
         queued, self._group = self._group, None
         self._return(queued)
+        if self.peers:
+            self.peers.settle()
 
     def _return(self, slots: Sequence[int]) -> None:
         if self.page_size == 1:

@@ -43,6 +43,8 @@ class EngineConfig:
         overlap: Results are processed one step after their launch.
         captured: Verify batches are padded to a captured size and use static address buffers.
         row_headroom: Columns of `req_to_token` beyond `context_len`; None for what a reserve may need.
+        window: Positions that every second layer of the target attends to, its own included; None for all.
+        eviction_interval: Positions that may wait behind the window before their slots are given up.
     """
 
     seed: int = 0
@@ -60,6 +62,8 @@ class EngineConfig:
     overlap: bool = False
     captured: bool = True
     row_headroom: int | None = None
+    window: int | None = None
+    eviction_interval: int = 4
     shape: ModelShape = ModelShape()
 
     def __post_init__(self) -> None:
@@ -72,6 +76,8 @@ class EngineConfig:
             raise ValueError(f"num_draft_tokens must lie in ({self.num_steps}, {1 + self.candidates}]")
         if self.max_prefill_tokens < self.page_size:
             raise ValueError(f"max_prefill_tokens ({self.max_prefill_tokens}) must hold a page")
+        if self.window is not None and self.window < 1:
+            raise ValueError(f"window ({self.window}) must be 1 or more")
         if self.sampling == "rejection" and self.topk != 1:
             raise ValueError("rejection sampling needs topk 1")
 

@@ -24,6 +24,7 @@ from speckv_debug.collectors.reference.sessions import Sessions
 from speckv_debug.collectors.reference.table import RequestTable
 from speckv_debug.collectors.reference.target import Target
 from speckv_debug.collectors.reference.verifier import Verifier
+from speckv_debug.collectors.reference.window import HybridPool, WindowPeers
 from speckv_debug.collectors.reference.workload import Job
 from speckv_debug.kernels.accept import draw
 
@@ -40,18 +41,20 @@ class Engine:
         self.observer = Observer(emitter, overlap=config.overlap)
         weights = Weights(config.shape, config.seed)
         positions = config.context_len + config.reserve + config.page_size
-        self.model = Transformer(weights, positions)
+        self.model = Transformer(weights, positions, config.window)
         draft_weights = weights.with_noise(config.draft_noise, config.seed + DRAFT_SEED)
         draft = Transformer(draft_weights, positions)
         coins = torch.Generator().manual_seed(config.seed)
         self._coins = coins
 
         size = config.slots + config.page_size
-        self.pool = KVPool("full", size, config.shape, self.observer)
+        paged = (config.slots, config.page_size, self.observer)
+        self.peers = WindowPeers(*paged) if config.window else None
+        self.pool = self._target_pool(size)
         self.draft_pool = KVPool("draft", size, config.shape, self.observer)
         self.table = RequestTable(config.max_running + SESSION_ROWS, config.row_width, self.observer)
-        self.allocator = PageAllocator(config.slots, config.page_size, self.observer)
-        self.tree = PrefixTree(self.allocator, self.observer)
+        self.allocator = PageAllocator(*paged, self.peers)
+        self.tree = PrefixTree(self.allocator, self.observer, config.window)
 
         self.target = Target(self.model, self.pool, self.table, self.observer)
         self.drafter = Drafter(config, draft, self.draft_pool, self.table, self.observer, coins)
@@ -66,6 +69,10 @@ class Engine:
         self.running: list[Request] = []
         self.requests: dict[str, Request] = {}
         self._in_flight: deque[Result] = deque()
+
+    def _target_pool(self, size: int) -> KVPool:
+        memory = ("full", size, self.config.shape, self.observer)
+        return KVPool(*memory) if self.peers is None else HybridPool(*memory, self.peers)
 
     def run(self, jobs: Iterable[Job]) -> dict[str, Request]:
         """Serve all jobs; returns the requests by id, in order of arrival.
@@ -204,3 +211,6 @@ class Engine:
             session=self.sessions.held,
             total=self.config.slots,
         )
+        if self.peers:
+            total = self.peers.slots
+            self.observer.emit("pool_stat", pool="swa", available=self.peers.available, total=total)

@@ -35,12 +35,24 @@ class Addresses:
         slots: `[B, T]` that they are written to.
         context: `[B, C]` slots that attention may read, the new rows' own included.
         mask: `[B, T, C]` which of them each row attends to.
+        behind: `[B, C]` positions of the context, which sliding-window layers go by; None where there are none.
     """
 
     positions: Tensor
     slots: Tensor
     context: Tensor
     mask: Tensor
+    behind: Tensor | None = None
+
+    def within(self, window: int) -> Tensor:
+        """`[B, T, C]` what each row attends to of the last `window` positions, its own included."""
+        assert self.behind is not None
+        return self.mask & (self.positions[:, :, None] - self.behind[:, None] < window)
+
+
+def windowed(layer: int) -> bool:
+    """Whether it is one of the sliding-window layers of a model that has some: every second one."""
+    return layer % 2 == 1
 
 
 class Weights:
@@ -79,9 +91,9 @@ class Weights:
 class Transformer:
     """Pre-norm decoder layers with rotary positions."""
 
-    def __init__(self, weights: Weights, max_positions: int) -> None:
-        """Prepare the rotation of positions `[0, max_positions)`."""
-        self.weights, self.shape = weights, weights.shape
+    def __init__(self, weights: Weights, max_positions: int, window: int | None = None) -> None:
+        """Prepare the rotation of positions `[0, max_positions)`; with a window, every second layer has it."""
+        self.weights, self.shape, self.window = weights, weights.shape, window
         half = torch.arange(0, self.shape.head_dim, 2, dtype=DTYPE) / self.shape.head_dim
         angles = torch.arange(max_positions, dtype=DTYPE)[:, None] / ROPE_BASE**half
         self._rotation = torch.polar(torch.ones_like(angles), angles)
@@ -112,7 +124,8 @@ class Transformer:
         store.write(layer, where.slots.flatten(), k.flatten(0, 1), v.flatten(0, 1))
         keys, values = store.read(layer, where.context)
         scores = torch.einsum("bthd,bchd->bhtc", q, keys) / math.sqrt(self.shape.head_dim)
-        weights = scores.masked_fill(~where.mask[:, None], -math.inf).softmax(-1)
+        sees = where.within(self.window) if self.window and windowed(layer) else where.mask
+        weights = scores.masked_fill(~sees[:, None], -math.inf).softmax(-1)
         mixed = torch.einsum("bhtc,bchd->bthd", weights, values)
         return mixed.flatten(2) @ self.weights.out[layer]
 

@@ -53,5 +53,6 @@ def _extend(model: Transformer, store: PositionStore, start: int, tokens: list[i
     positions = torch.arange(start, end)[None]
     mask = torch.ones(1, len(tokens), end, dtype=torch.bool)
     mask[:, :, start:] = causal(1, len(tokens))
-    where = Addresses(positions=positions, slots=positions, context=torch.arange(end)[None], mask=mask)
+    context = torch.arange(end)[None]
+    where = Addresses(positions=positions, slots=positions, context=context, mask=mask, behind=context)
     return model.forward(model.embed(torch.tensor([tokens])), where, store)

@@ -33,14 +33,18 @@ class KVPool:
 
     def write(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
         """Store `[n, heads, head_dim]` at `slots` `[n]` of a layer."""
-        at = slots + layer * self.size
+        at = self.address(layer, slots)
         self.keys[at] = keys
         self.values[at] = values
 
     def read(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values `[..., heads, head_dim]` at `slots` `[...]` of a layer."""
-        at = slots + layer * self.size
+        at = self.address(layer, slots)
         return self.keys[at], self.values[at]
+
+    def address(self, layer: int, slots: Tensor) -> Tensor:
+        """Where the slots of a layer lie in memory."""
+        return slots + layer * self.size
 
     def move(
         self,
@@ -71,7 +75,7 @@ class KVPool:
         """Overwrite `targets` with `sources`, both `[n]`, in every layer."""
         memory = {"k": self.keys, "v": self.values}
         for layer in range(self.layers):
-            at = (targets + layer * self.size, sources + layer * self.size)
+            at = (self.address(layer, targets), self.address(layer, sources))
             for component in components:
                 move_rows(memory[component], *at, chunk=chunk)
 

@@ -36,9 +36,9 @@ class Node:
 class PrefixTree:
     """Insert, match, lock, unlock, evict."""
 
-    def __init__(self, allocator: PageAllocator, observer: Observer) -> None:
-        """Only a root."""
-        self.allocator, self._observer = allocator, observer
+    def __init__(self, allocator: PageAllocator, observer: Observer, window: int | None = None) -> None:
+        """Only a root. With a sliding window a match ends where the positions before it have slots for its layers."""
+        self.allocator, self._observer, self._window = allocator, observer, window
         self.page_size = allocator.page_size
         self.root = Node(0, [], [], None)
         self._ids = self._clock = 0
@@ -52,7 +52,7 @@ class PrefixTree:
     def match(self, tokens: Sequence[int], request: Request) -> tuple[Node, list[int]]:
         """The deepest node that a prefix of `tokens` reaches, and the slots up to it."""
         pages = self.key(tokens)
-        node = self._descend(pages)
+        node = self._with_window(self._descend(pages))
         slots = self.slots_of(node)
         self._report(
             "match", request, node, 0, slots, key_len=len(pages) * self.page_size, served_len=len(slots)
@@ -73,6 +73,8 @@ class PrefixTree:
         pages = self.key(tokens)
         node = self._descend(pages)
         held = len(self.slots_of(node))
+        if peers := self.allocator.peers:
+            peers.hand_over(self.slots_of(node)[request.protected :], slots[request.protected : held])
         if rest := pages[held // self.page_size :]:
             child = self._attach(node, rest, list(slots[held : len(pages) * self.page_size]))
             key_len = len(pages) * self.page_size
@@ -150,6 +152,13 @@ class PrefixTree:
             node = child if shared == len(child.pages) else self._split(child, shared)
             node.used = self._clock
             at += shared
+        return node
+
+    def _with_window(self, node: Node) -> Node:
+        """The node, or the nearest above it before which the window is whole."""
+        peers = self.allocator.peers
+        while peers and self._window and node.parent and not peers.whole(self.slots_of(node), self._window):
+            node = node.parent
         return node
 
     def _split(self, child: Node, shared: int) -> Node:

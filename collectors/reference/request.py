@@ -49,6 +49,8 @@ class Request:
         allocated: Positions that have a slot.
         protected: Leading positions whose slots the prefix tree owns.
         node: Tree node that is locked for this request.
+        rounds: Verify rounds that were prepared since it got its row (SGLang `decode_batch_idx`).
+        evicted: Leading positions that have no slot in the sliding-window pool any more, but for those the tree owns.
         prefilled: Positions that prefill batches have been launched for.
         ended: `finish`, `abort` or None while it lives.
         retracted: Thrown out of its row; results in flight do not count.
@@ -67,6 +69,8 @@ class Request:
     allocated: int = 0
     protected: int = 0
     prefilled: int = 0
+    rounds: int = 0
+    evicted: int = 0
     node: Node | None = None
     device: DraftInput | None = None
     ended: str | None = None
@@ -100,3 +104,4 @@ class Request:
         """Forget row, lengths and device state; the output stays."""
         self.row = self.epoch = self.node = self.device = None
         self.committed = self.allocated = self.protected = self.prefilled = 0
+        self.rounds = self.evicted = 0

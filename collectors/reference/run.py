@@ -98,17 +98,20 @@ def process_of(config: EngineConfig) -> dict[str, Any]:
         "adapter": "reference",
         "rank": {"tp": 0, "pp": 0, "dp": 0},
         "from_start": True,
-        "tables": list(TABLES),
+        "tables": [*TABLES, *(["swa_map"] if config.window else [])],
         "pools": [
             {"name": "full", "kind": "full", "namespace": "target"} | pool,
             {"name": "draft", "kind": "draft", "namespace": "draft", "allocated_by": "full"} | pool,
+            *([{"name": "swa", "kind": "swa", "namespace": "window"} | pool] if config.window else []),
         ],
         "settings": _settings(config),
     }
 
 
 def _settings(config: EngineConfig) -> dict[str, Any]:
+    windowed = {"sliding_window": config.window, "swa_eviction_interval": config.eviction_interval}
     return {
+        **(windowed if config.window else {}),
         "algorithm": "EAGLE",
         "topk": config.topk,
         "num_steps": config.num_steps,

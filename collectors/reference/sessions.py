@@ -22,6 +22,7 @@ class Kept:
     committed: int
     allocated: int
     protected: int
+    evicted: int
     node: Node | None
 
 
@@ -52,6 +53,7 @@ class Sessions:
             committed=request.committed,
             allocated=request.allocated,
             protected=request.protected,
+            evicted=request.evicted,
             node=request.node,
         )
         self._report("session_save", request, request.node)
@@ -99,6 +101,7 @@ class Sessions:
         request.row, request.epoch, request.node = kept.row, kept.epoch, kept.node
         request.committed, request.allocated = kept.committed, kept.allocated
         request.protected, request.prefilled = kept.protected, kept.committed
+        request.evicted = kept.evicted
         self._report("session_restore", request, kept.node)
         self._observer.emit(
             "lengths",

@@ -268,6 +268,18 @@ FAULTS: tuple[Fault, ...] = (
         "the draft model is not run over the first chunk of a prompt, and drafts from KV that is not there",
         max_prefill_tokens=16,
     ),
+    _wrong(
+        "window-evicted-early",
+        "ST-SWA",
+        "slots of a request's sliding window are given up while its next round still attends to them",
+        window=8,
+    ),
+    _wrong(
+        "peer-one-page-off",
+        "OWN-MAP",
+        "the mapping names the page of the sliding-window pool next to the one that was granted",
+        window=8,
+    ),
 )
 
 

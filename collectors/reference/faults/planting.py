@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from speckv_debug.collectors.reference.engine import Engine
-from speckv_debug.collectors.reference.faults import accepting, addressing, drafting, lengths, moving, owning
+from speckv_debug.collectors.reference.faults import (
+    accepting,
+    addressing,
+    drafting,
+    lengths,
+    moving,
+    owning,
+    windows,
+)
 from speckv_debug.collectors.reference.faults.catalogue import Fault
 from speckv_debug.collectors.reference.faults.shot import Shot
 
 PLANTS = (
-    accepting.PLANTS | addressing.PLANTS | moving.PLANTS | lengths.PLANTS | owning.PLANTS | drafting.PLANTS
+    accepting.PLANTS
+    | addressing.PLANTS
+    | moving.PLANTS
+    | lengths.PLANTS
+    | owning.PLANTS
+    | drafting.PLANTS
+    | windows.PLANTS
 )
 
 

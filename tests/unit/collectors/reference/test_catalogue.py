@@ -14,8 +14,6 @@ NO_ENGINE_FAULT = {
     "ST-C128",  # the reference engine has no compressor state yet
     "ST-RING",
     "ST-MAMBA",  # nor recurrent state
-    "ST-SWA",  # the reference engine has no sliding window yet
-    "OWN-MAP",  # nor a pool for one
     "OWN-REF",  # nor pages that are kept by references
     "LOC-GROUP",  # its layers share one table
     "ACC-RANK",  # the reference engine has one rank

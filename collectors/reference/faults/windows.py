@@ -1,0 +1,48 @@
+"""Faults in the sliding window: what is evicted, and where the mapping leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from speckv_debug.collectors.reference.engine import Engine
+from speckv_debug.collectors.reference.faults.shot import Shot, wrap
+from speckv_debug.collectors.reference.request import Request
+from speckv_debug.kernels.reserve import page_floor
+
+
+def evicted_early(engine: Engine, shot: Shot) -> None:
+    """The window ends at the committed length, where it should begin a window before."""
+
+    def around(end: Callable[[Request], int]) -> Callable[[Request], int]:
+        def faulty(request: Request) -> int:
+            right, wrong = end(request), page_floor(request.committed, engine.config.page_size)
+            own = max(request.protected, request.evicted) + engine.config.eviction_interval
+            return wrong if wrong > max(right, own) and shot.due(engine.observer.step, request.id) else right
+
+        return faulty
+
+    wrap(engine.growing, "evictable_end", around)
+
+
+def peer_one_page_off(engine: Engine, shot: Shot) -> None:
+    """`mapping[slots] = peers + page_size`, at a grant."""
+    peers, size = engine.peers, engine.config.page_size
+    assert peers is not None
+
+    def around(mapped: Callable[[list[int], list[int]], None]) -> Callable[[list[int], list[int]], None]:
+        def faulty(slots: list[int], given: list[int]) -> None:
+            granted = all(given) and max(given) + size < len(peers.mapping)
+            if granted and shot.due(engine.observer.step, None):
+                given = [peer + size for peer in given]
+            mapped(slots, given)
+
+        return faulty
+
+    wrap(peers, "map", around)
+
+
+PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
+    "window-evicted-early": evicted_early,
+    "peer-one-page-off": peer_one_page_off,
+}
