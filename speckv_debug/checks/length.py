@@ -74,7 +74,7 @@ def _explain_seq(verifies: Successions, i: int) -> Details:
     needs=("lengths",),
     scope="bounds",
     look_at=RESERVE,
-    follows=("LEN-ALLOC", "LEN-COMMIT", "LEN-SEQ", "LEN-ORDER", "OWN-TRIM"),
+    follows=("LEN-ALLOC", "LEN-COMMIT", "LEN-SEQ", "LEN-ORDER", "OWN-TRIM", "LOC-WIDTH"),
 )
 def committed_within_allocated(told: United) -> Judgement:
     """0 <= committed <= allocated <= width of the request row, at every report; what changes neither repeats both.

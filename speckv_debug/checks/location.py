@@ -24,7 +24,7 @@ LOCATE = "eagle_prepare_for_verify → assign_extend_cache_locs_func (out_cache_
     needs=("accept",),
     scope="verifies",
     look_at=LOCATE,
-    follows=("LOC-UNIQ", "LOC-RANGE", "OWN-ROW"),
+    follows=("LOC-UNIQ", "LOC-RANGE", "OWN-ROW", "LOC-ROW"),
 )
 def verify_slots_from_row(batch: VerifyBatch) -> Judgement:
     """A verify writes position L + j to the slot that its request row holds there: loc[j] = req_to_token[row, L + j].

@@ -42,7 +42,7 @@ def freed_once(frees: EventFacts) -> Judgement:
     needs=("free",),
     scope="reclaims",
     look_at=RELEASE,
-    follows=("OWN-PAGESAFE", "LEN-COMMIT", "OWN-ALIAS", "OWN-ROW", "OWN-PUBLISH"),
+    follows=("OWN-PAGESAFE", "LEN-COMMIT", "OWN-ALIAS", "OWN-ROW", "OWN-PUBLISH", "LOC-WIDTH"),
 )
 def no_live_page_freed(reclaims: EventFacts) -> Judgement:
     """The free of a tail starts at the page boundary behind what is kept, and no freed page holds a live position.
@@ -125,7 +125,7 @@ def overwritten_slots_have_a_holder(overwrites: EventFacts) -> Judgement:
     needs=("alloc", "free"),
     scope="request_ends",
     look_at=RELEASE,
-    follows=("OWN-ALIAS", "OWN-ORPHAN", "LEN-COMMIT", "LEN-ALLOC", "OWN-ROW", "OWN-PUBLISH"),
+    follows=("OWN-ALIAS", "OWN-ORPHAN", "LEN-COMMIT", "LEN-ALLOC", "OWN-ROW", "OWN-PUBLISH", "LOC-WIDTH"),
 )
 def nothing_left_behind(ends: RequestEnds) -> Judgement:
     """After a request has ended, every page that it ever held is free or held by someone else.

@@ -194,6 +194,16 @@ def test_what_follows_on_the_same_row_has_one_cause() -> None:
     assert rules_of(result) == {RULE} and len([f for f in result.findings if f.cause is None]) == 1
 
 
+def test_a_row_that_is_too_narrow_explains_what_is_done_in_it() -> None:
+    run = Run(settings={"row_width": 8})
+    grant(run, 1, "a")
+    run.write(1, 6, list(range(20, 26)))
+    run.add("lengths", row=1, epoch=1, request="a", committed=4, allocated=12, cause="spec_prepare")
+    result = run.check("LOC-WIDTH", "LEN-ORDER")
+    assert rules_of(result) == {"LOC-WIDTH", "LEN-ORDER"}
+    assert len([f for f in result.findings if f.cause is None]) == 1
+
+
 # ---- unknown --------------------------------------------------------------------------------------
 
 
