@@ -50,7 +50,7 @@ class WrittenSlots:
         small = sum(len(rows.listed.values) for rows in events.slots.values()) < COMPILED_FROM
         if small and not self._goes_on and not _any_ahead(events):
             return none
-        return self._read_early(events, holes)
+        return self._read_early(events, np.union1d(holes, _untold(events)))
 
     def _read_early(self, events: LedgerEvents, holes: Int64s) -> Int64s:
         from speckv_debug.replay import published_compiled as compiled
@@ -93,6 +93,13 @@ def _any_ahead(events: LedgerEvents) -> bool:
     slot, kind = slot[order], kind[order]
     last = np.maximum.accumulate(np.where(kind < 2, np.arange(len(kind)), -1))
     return bool(((kind == 2) & (last >= 0) & (slot[last] == slot) & (kind[last] == 0)).any())
+
+
+def _untold(events: LedgerEvents) -> Int64s:
+    """`seq` of the target's forwards that do not say what they write: they may have written anything."""
+    forward = events.slots["forward"]
+    silent = _of_target(events) & ~forward.listed.present
+    return np.asarray(forward.columns.ints("seq")[silent], dtype=np.int64)
 
 
 def _main(events: LedgerEvents, rows: SlotRows) -> Mask:
