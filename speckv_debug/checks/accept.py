@@ -198,7 +198,7 @@ def _broken_edge(batch: VerifyBatch, i: int, k: int, message: str, expected: str
     needs=("accept",),
     scope="verifies",
     look_at="run_eagle_verify → fill_bonus_tokens_func (bonus = predict[accept_index[n-1]])",
-    follows=("ACC-COUNT", "ACC-BLOCK", "ACC-CHAIN"),
+    follows=("ACC-COUNT", "ACC-BLOCK", "ACC-CHAIN", "ACC-SHIFT"),
 )
 def accept_shift(batch: VerifyBatch) -> Judgement:
     """Output and committed KV are one token apart: out[k] is the input of the next accepted row, the bonus comes last.

@@ -19,9 +19,10 @@ MORE_COLUMNS = ("request", "row", "epoch", "pool", "step", "seq", "instances")
 """What the note says of each of them."""
 Tie = Callable[[Finding, Finding], bool]
 """Whether the first of two findings may be the cause of the second."""
-OF_THE_BATCH = ("ACC-COUNT", "MOV-MISSING", "LOC-ROW")
-"""Rules whose findings reach the other requests of the step: a wrong count shifts the lists packed behind it, and a
-mover call that is missing is missing for all, and a batch has one buffer of addresses."""
+OF_THE_BATCH = ("ACC-COUNT", "ACC-SHIFT", "MOV-MISSING", "LOC-ROW", "LEN-READ")
+"""Rules whose findings reach the other requests of the step: a wrong count shifts the lists packed behind it, a wrong
+stride all that is read behind it, a mover call that is missing is missing for all, and a batch has one buffer of
+addresses and of lengths."""
 OF_THE_ROW = ("OWN-ROW", "LOC-WIDTH")
 """Rules whose findings reach all that is done in the row afterwards, whichever request does it."""
 OF_THE_POOL = ("OWN-CONSERVE",)

@@ -20,7 +20,7 @@ SHOWN = 16
     needs=("forward",),
     scope="forward_reads",
     look_at="ForwardBatch.seq_lens at init_forward_metadata (static buffers of a captured graph too)",
-    follows=("LEN-SEQ", "LEN-TOKEN", "LOC-ROW"),
+    follows=("LEN-SEQ", "LEN-TOKEN", "LEN-READ", "LOC-ROW", "OWN-ROW"),
 )
 def reads_prefix_and_own_rows(reads: ForwardReads) -> Judgement:
     """A forward may read the positions before its first row, and its own: its read length is first position + rows.

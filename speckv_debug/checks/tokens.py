@@ -24,7 +24,7 @@ SHOWN = 8
     scope="tokens",
     look_at="eagle_worker draft (root of the verify = bonus_tokens of the round before), prepare_for_decode (input_ids), "
     "_draft_extend_for_prefill",
-    follows=("ACC-COUNT", "ACC-SHIFT", "LEN-SEQ", "MOV-COMPACT", "LEN-TOKEN"),
+    follows=("ACC-COUNT", "ACC-SHIFT", "LEN-SEQ", "MOV-COMPACT", "LEN-TOKEN", "OWN-ROW"),
 )
 def token_is_the_requests(tokens: Tokens) -> Judgement:
     """The token computed at position p is that of prompt and output there, or of p + 1 where a drafter is one ahead.
