@@ -60,6 +60,10 @@ def recorded_tables(
     """The tables and kinds that are recorded whole, `note` and `drop` included."""
     works = {name: to is not None and name not in broken for name, to in resolved.items()}
     needs = _at_level(_needs(engine), level)
+    if engine.has_encoder:
+        needs.pop(
+            "table_write", None
+        )  # what a plain decode writes lies behind the encoder's slots, and is not read back
     if levels.tells_reserves_late(level, engine.algorithm):
         needs["reserve"] = ("prepare_decode",)
     loop = tuple(hook for hook in SCHEDULING if levels.hooked(hook, level))

@@ -93,6 +93,11 @@ class Engine:
         return bool(self.argument("enable_hierarchical_cache", False))
 
     @property
+    def has_encoder(self) -> bool:
+        """Whether rows hold the encoder's slots before the request's own (encoder-decoder models): positions are shifted."""
+        return bool(getattr(getattr(self.scheduler, "model_config", None), "is_encoder_decoder", False))
+
+    @property
     def hides_drafts(self) -> bool:
         """Whether draft forwards may go unseen: replayed from CUDA graphs, or in the layers behind the first."""
         on_device = str(getattr(self.scheduler, "device", "cpu")) != "cpu"

@@ -37,9 +37,11 @@ def reads_prefix_and_own_rows(reads: ForwardReads) -> Judgement:
         "the engine's algorithm verifies from one past the frontier": uno & ~_inexact(reads),
         "no positions, start or rows": reads.target & (reads.due == NULL),
         "the width of the verify is not known": ~reads.target & ~reads.in_blocks & (reads.widest == NULL),
+        "whether the round's first draft was recorded is not known": _elsewhere(reads) & ~_first_seen(reads),
     }
+    elsewhere = _elsewhere(reads) & _first_seen(reads)
     return verdict(
-        _inexact(reads) | (~uno & (_elsewhere(reads) | _off(reads))), lambda i: _explain(reads, i), reasons
+        _inexact(reads) | (~uno & (elsewhere | _off(reads))), lambda i: _explain(reads, i), reasons
     )
 
 
@@ -53,6 +55,11 @@ def _elsewhere(reads: ForwardReads) -> Mask:
     begins = (reads.target & reads.verifying) | reads.leading
     known = begins & (reads.length != NULL) & (reads.first != NULL)
     return np.asarray(known & (reads.first != reads.length), dtype=np.bool_)
+
+
+def _first_seen(reads: ForwardReads) -> Mask:
+    """Verifies, and drafts of a round whose first draft is in the recording."""
+    return np.asarray(reads.target | reads.all_drafted, dtype=np.bool_)
 
 
 def _off(reads: ForwardReads) -> Mask:

@@ -115,13 +115,30 @@ class ForwardReads:
 
     @cached_property
     def leading(self) -> Mask:
-        """First drafts of a round, of drafters that go on from the end of the prefix."""
-        eagle = np.append(self.verifies.of("algorithm", *FROM_PREFIX), False)[self.accept]
-        drafts = np.flatnonzero(self.columns.texts("mode").equal("draft")[self.index] & eagle & ~self.target)
+        """First drafts of a round, as far as recorded, of drafters that go on from the end of the prefix."""
+        drafts = self._steps
         _, first = np.unique(self.accept[drafts], return_index=True)
         found = np.zeros(len(self), dtype=np.bool_)
         found[drafts[first]] = True
         return found
+
+    @cached_property
+    def all_drafted(self) -> Mask:
+        """Drafts of a round whose draft steps are all recorded, so that the first one is the first.
+
+        SGLang 0.5.12 to 0.5.23 `EagleDraftWorker.draft_forward` runs the draft model `num_steps` - 1 times.
+        """
+        steps = self.info.settings.get("num_steps")
+        counts = np.bincount(self.accept[self._steps], minlength=len(self.verifies) + 1)
+        return mask(
+            (self.accept >= 0) & (counts[self.accept] == (steps - 1 if isinstance(steps, int) else -1))
+        )
+
+    @cached_property
+    def _steps(self) -> Int64s:
+        """Draft steps of such drafters."""
+        eagle = np.append(self.verifies.of("algorithm", *FROM_PREFIX), False)[self.accept]
+        return np.flatnonzero(self.columns.texts("mode").equal("draft")[self.index] & eagle & ~self.target)
 
     @cached_property
     def in_blocks(self) -> Mask:
@@ -130,10 +147,10 @@ class ForwardReads:
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """The row and the verify of its step."""
+        """The row and the verify of its step; of a first draft, what may be missing right before it too."""
         verify = np.append(self.verifies.seq, 0)[self.accept]
         verify = np.where(self.accept < 0, self.seq, verify)
-        return np.minimum(self.seq, verify), np.maximum(self.seq, verify)
+        return np.minimum(self.seq - self.leading, verify), np.maximum(self.seq, verify)
 
 
 def verify_of(forward: Columns, verifies: VerifyBatch) -> Int64s:

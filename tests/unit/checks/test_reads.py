@@ -11,6 +11,7 @@ from tests.ledgers import Run
 
 RULE = "LEN-READ"
 WIDTH = 3
+TWO_DRAFTS = {"num_draft_tokens": WIDTH, "num_steps": 3}
 
 
 class Reads(Run):
@@ -137,12 +138,30 @@ def test_a_draft_outside_of_it(read: int) -> None:
 
 @pytest.mark.parametrize("first", [7, 9])
 def test_the_first_draft_of_a_round_is_at_the_end_of_the_prefix(first: int) -> None:
-    run = Reads(verify={})
+    run = Reads(verify={}, settings=TWO_DRAFTS)
     run.row("draft", first, None, positions=[first, first])
     run.row("draft", first + 1, None, positions=[first + 1, first + 1])
     (finding,) = run.judged().findings
     assert (finding.first_seq, finding.expected) == (1, "a first position of 8")
     assert finding.actual == f"first position {first}"
+
+
+@pytest.mark.parametrize("lost", ["absent", "dropped", "hole", "before_the_recording"])
+def test_a_second_draft_is_not_taken_for_the_first_one(lost: str) -> None:
+    run = Reads(settings=TWO_DRAFTS, from_start=False)
+    if lost == "absent":
+        run.row("draft", 8, None, rows=1, positions=None)
+    if lost == "dropped":
+        run.add("drop", table="forward", rows=1)
+    if lost == "hole":
+        run.row("extend", 0, 8, rows=8)
+    run.row("draft", 9, None, rows=1)
+    line = {"algorithm": "eagle", "layout": "chain", "width": WIDTH, "seq_len": 8, "accept_len": 1}
+    run.add("accept", **(run.who(1, None, 1) | line))
+    if lost == "hole":
+        for at, event in enumerate(run.lines[1:]):
+            event["seq"] = 2 + at
+    assert sum(reasons(run.judged()).values()) >= 1
 
 
 def test_another_algorithm_may_begin_its_drafts_elsewhere() -> None:

@@ -14,13 +14,14 @@ from speckv_debug.collectors.sglang.coverage import (
 )
 
 
-def engine(algorithm="EAGLE", drafts=True, graphs=False, host=False, bypass=None):
+def engine(algorithm="EAGLE", drafts=True, graphs=False, host=False, bypass=None, encoder=False):
     runners = ("runner",) if drafts else ()
     return SimpleNamespace(
         algorithm=algorithm,
         draft_runners=runners,
         hides_drafts=graphs,
         caches_on_host=host,
+        has_encoder=encoder,
         bypass=bypass,
         sessions=None,
         has_window=False,
@@ -52,6 +53,13 @@ def test_a_function_that_a_release_does_without_is_no_hole_but_a_broken_hook_is(
     without = {name: to for name, to in everything().items() if name not in OPTIONAL}
     assert {"alloc", "free", "move"} <= set(recorded_tables(engine(), without, ()))
     assert "alloc" not in recorded_tables(engine(), everything(), {"alloc_spec"})
+
+
+@pytest.mark.parametrize("algorithm", [None, "EAGLE"])
+def test_rows_behind_an_encoder_are_not_claimed(algorithm):
+    assert "table_write" in recorded_tables(engine(algorithm), everything(), ())
+    tables = recorded_tables(engine(algorithm, encoder=True), everything(), ())
+    assert "table_write" not in tables and {"alloc", "free", "lengths"} <= set(tables)
 
 
 def test_draft_forwards_in_graphs_are_not_seen():

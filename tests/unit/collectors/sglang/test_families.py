@@ -54,6 +54,7 @@ def test_nothing_is_claimed_of_what_may_pass_by():
         draft_runners=(),
         hides_drafts=False,
         caches_on_host=False,
+        has_encoder=False,
         bypass="why",
         sessions=None,
         has_window=False,
