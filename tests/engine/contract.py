@@ -8,11 +8,12 @@ import inspect
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from unittest.mock import MagicMock
 
-from speckv_debug.collectors.hooking import Methods, Target
+from speckv_debug.collectors.around import WHOLE, Around
+from speckv_debug.collectors.hooking import Hook, Methods, Target, Unless
 from speckv_debug.collectors.sglang import attaching, collector, families, targets
 from speckv_debug.collectors.sglang.lengths import LengthHooks
 from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
@@ -77,8 +78,19 @@ def function_hooks() -> dict[Target, Expected]:
         results = ResultSteps()
         for group in (LoopHooks(scene, results), LengthHooks(scene, results), *collector._groups(scene)):
             for target, hook in group.functions():
-                found[target] = Expected(hook.__qualname__, _reads_of(type(group), hook.__name__))
+                found[target] = _expected(hook)
     return found
+
+
+def _expected(hook: Hook) -> Expected:
+    """Of a generator, or of the functions that run before and after."""
+    hook = hook.hook if isinstance(hook, Unless) else hook
+    parts = [hook.before, hook.after] if isinstance(hook, Around) else [hook]
+    functions = [each.func if isinstance(each, partial) else each for each in parts if each is not None]
+    reads = {hook.takes} - {WHOLE} if isinstance(hook, Around) else set()
+    for function in filter(inspect.ismethod, functions):
+        reads |= _reads_of(type(function.__self__), function.__name__)
+    return Expected(functions[0].__qualname__, frozenset(reads))
 
 
 def every_target() -> set[Target]:
@@ -101,9 +113,26 @@ def method_hooks() -> dict[str, Expected]:
     for cls in _classes():
         for node in ast.walk(cls):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == Methods.__name__:
-                name, hook = node.args[0].value, node.args[3]
-                found[name] = Expected(f"{cls.name}.{hook.attr}", _reads(cls, hook.attr))
+                found[node.args[0].value] = _written(cls, node.args[3])
     return found
+
+
+def _written(cls: ast.ClassDef, hook: ast.expr) -> Expected:
+    """What a hook's expression says: a method, or an `Around` of methods, perhaps under a name of its own."""
+    if isinstance(hook, ast.Name):
+        (hook,) = [
+            each.value
+            for each in ast.walk(cls)
+            if isinstance(each, ast.Assign) and getattr(each.targets[0], "id", "") == hook.id
+        ]
+    methods = [
+        each.attr
+        for each in ast.walk(hook)
+        if isinstance(each, ast.Attribute) and getattr(each.value, "id", "") == "self"
+    ]
+    takes = {k.value.value for k in getattr(hook, "keywords", ()) if isinstance(k.value, ast.Constant)}
+    reads = frozenset().union(takes, *(_reads(cls, method) for method in methods))
+    return Expected(f"{cls.name}.{methods[0]}", reads)
 
 
 def _classes() -> Iterator[ast.ClassDef]:
@@ -113,6 +142,7 @@ def _classes() -> Iterator[ast.ClassDef]:
 
 @cache
 def _reads_of(cls: type, method: str) -> frozenset[str]:
+    cls = next(each for each in cls.__mro__ if method in vars(each))
     (node,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     assert isinstance(node, ast.ClassDef)
     return _reads(node, method)
