@@ -29,9 +29,10 @@ def window_is_kept(evictions: WindowEvictions) -> Judgement:
 
     Exceptions: a trim, a restored session and an end set it back; up to an interval more than the window stays held, and
     what two verifies commit; a prompt is evicted by the steps that follow it, not by the first of them under overlap; a
-    transfer of the tail alone starts past 0.
+    transfer of the tail alone starts past 0; what the prefix tree has of the request it gives up itself, and the cursor
+    begins behind it.
     """
-    early = (evictions.highest != NULL) & (evictions.cursor > evictions.highest)
+    early, unseen = evictions.past & evictions.tree_told, evictions.past & (not evictions.tree_told)
     negative = evictions.cursor < 0
     back = (evictions.cursor_before != NULL) & (evictions.cursor < evictions.cursor_before)
     waits = evictions.waiting
@@ -40,6 +41,7 @@ def window_is_kept(evictions: WindowEvictions) -> Judgement:
         NO_LIFE: evictions.life < 0,
         "the window's size was not recorded": np.full(len(evictions), evictions.window is None),
         "no committed length": evictions.committed == NULL,
+        "what the prefix tree has of the request was not recorded": unseen,
         "how often the engine evicts is not known": overdue & (evictions.patience is None),
     }
     wrong = negative | early | (back & ~evictions.trimmed)
@@ -61,7 +63,7 @@ def _reset(evictions: WindowEvictions) -> Mask:
 def _explain(evictions: WindowEvictions, i: int) -> Details:
     cursor, before = int(evictions.cursor[i]), number(evictions.cursor_before[i])
     highest, shown = number(evictions.highest[i]), (_held(evictions, i),)
-    if highest is not None and cursor > highest:
+    if highest is not None and evictions.past[i]:
         inside = f"positions [{highest}, {cursor}) of the window are evicted"
         bound = f"page_floor({evictions.committed[i]} - {evictions.window}) = {highest}"
         return Details(

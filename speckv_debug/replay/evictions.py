@@ -9,10 +9,13 @@ import numpy as np
 
 from speckv_debug.replay.lengths import Lengths, Picked
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
+from speckv_debug.replay.searching import latest_with
 
 SWA = "swa"
 GOING_BACK = ("session_trim", "session_restore", "retract", "finish")
 """Causes of a report whose cursor may lie before the one that was reported last."""
+LONGEST = 1 << 40
+"""Positions that no request has."""
 DECODING = ("decode", "spec_prepare", "verify_commit")
 
 
@@ -26,7 +29,8 @@ class WindowEvictions(Picked):
         page_size: Of the pool of the window's layers, 1 if not recorded.
     """
 
-    reads = ("lengths", "release")
+    reads = ("lengths", "release", "cache")
+    columns_from = (*Picked.columns_from, "cache")
     rests_on: Mapping[str, tuple[str, ...]] = {
         "lengths": ("row", "epoch", "cause"),
         "release": ("row", "epoch", "kind"),
@@ -62,9 +66,15 @@ class WindowEvictions(Picked):
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """From the report before to this one."""
+        """From the report before to this one; from the beginning where it counts what the tree was ever given."""
         seq = self.ints("seq")
-        return np.where(self.before < 0, seq, np.append(self.columns.ints("seq"), 0)[self.before]), seq
+        return np.where(self.past, 0, self._reported), seq
+
+    @cached_property
+    def _reported(self) -> Int64s:
+        """`seq` of the report before, its own without one."""
+        before = np.append(self.columns.ints("seq"), 0)[self.before]
+        return np.where(self.before < 0, self.ints("seq"), before)
 
     @cached_property
     def highest(self) -> Int64s:
@@ -72,6 +82,41 @@ class WindowEvictions(Picked):
         known = (self.committed != NULL) & (self.window is not None)
         room = np.maximum(np.where(known, self.committed, 0) - (self.window or 0), 0)
         return np.where(known, room // self.page_size * self.page_size, NULL)
+
+    @cached_property
+    def past(self) -> Mask:
+        """The cursor stands behind that, and behind what the prefix tree is known to have of the request.
+
+        The tree gives up its own slots, so the cursor begins where they end: SGLang 0.5.12 `ScheduleBatch._evict_swa`, 0.5.15 to
+        0.5.23 `free_swa_out_of_window_slots` (`cache_protected_len`).
+        """
+        past = (self.highest != NULL) & (self.cursor > self.highest)
+        return mask(past & (self.cursor > self._protected)) if past.any() else mask(past)
+
+    @property
+    def tree_told(self) -> bool:
+        """Whether all that the tree has of requests is in the recording."""
+        return self.info.records("cache") and self.info.from_start
+
+    @property
+    def looks_further(self) -> Mask:
+        """What a window of the process may not hold all of: what the tree was given before."""
+        return mask((self.highest != NULL) & (self.cursor > self.highest))
+
+    @cached_property
+    def _protected(self) -> Int64s:
+        """How far the tree was seen to have each report's request, in positions."""
+        cache, own = self.lengths.columns("cache"), self.columns.texts("request")
+        number = {name: at for at, name in enumerate(cache.texts("request").names)}
+        asked = np.array([*(number.get(name, -1) for name in own.names), -1])[own.codes[self.index]]
+        start, codes = np.maximum(cache.ints("start"), 0), cache.texts("request").codes.astype(np.int64)
+        told = [start + cache.lists("slots").lengths, cache.ints("key_len"), cache.ints("served_len")]
+        ends = np.clip(np.maximum.reduce(told), 0, LONGEST - 1) + codes * LONGEST
+        order = np.lexsort((cache.ints("seq"), codes))
+        so_far = np.empty(len(order), dtype=np.int64)
+        so_far[order] = np.maximum.accumulate(ends[order]) % LONGEST
+        latest = latest_with((codes,), cache.ints("seq"), (asked,), self.seq)
+        return np.where(asked < 0, 0, np.append(so_far, 0)[latest])
 
     @cached_property
     def trimmed(self) -> Mask:
@@ -84,7 +129,7 @@ class WindowEvictions(Picked):
         since = np.maximum(
             np.append(release.ints("seq"), -1)[latest], np.append(self.columns.ints("seq"), -1)[causes]
         )
-        return mask(own | (since > self.spans[0]))
+        return mask(own | (since > self._reported))
 
     @cached_property
     def waiting(self) -> Int64s:

@@ -15,7 +15,7 @@ POOLS = [
     {"name": "swa", "kind": "swa", "slots": 512, "page_size": 8, "reserved_slots": 8},
 ]
 SETTINGS = {"sliding_window": 32, "swa_eviction_interval": 16, "num_draft_tokens": 4}
-HEAD = {"pools": POOLS, "settings": SETTINGS, "tables": ["lengths", "release"]}
+HEAD = {"pools": POOLS, "settings": SETTINGS, "tables": ["lengths", "release", "cache"], "from_start": True}
 
 
 def lengths(
@@ -64,6 +64,36 @@ def test_where_the_cursor_may_stand(judge: Build, lines: list[dict[str, Any]], w
     result = judge("ST-SWA", *lines, **HEAD)
     assert [f.message for f in result.findings if not f.message.startswith(wrong or "!")] == []
     assert len(result.findings) == bool(wrong) and not result.unknown
+
+
+def insert(start: int, count: int, **more: Any) -> dict[str, Any]:
+    slots = [8 + start + k for k in range(count)]
+    return {"event": "cache", "action": "insert", "request": "a", "start": start, "slots": slots} | more
+
+
+@pytest.mark.parametrize(
+    ("tree", "cursor", "broken"),
+    [
+        ([insert(0, 56)], 56, False),
+        ([insert(0, 32), insert(32, 24)], 56, False),
+        ([insert(0, 8, key_len=56)], 56, False),
+        ([insert(0, 56), insert(0, 8)], 56, False),
+        ([insert(0, 56)], 64, True),
+        ([insert(0, 56, request="b")], 56, True),
+    ],
+)
+def test_the_cursor_begins_behind_what_the_tree_has(
+    judge: Build, tree: list[dict[str, Any]], cursor: int, broken: bool
+) -> None:
+    result = judge("ST-SWA", PROMPT, *tree, lengths(71, cursor), **HEAD)
+    assert len(result.findings) == broken and not result.unknown
+
+
+@pytest.mark.parametrize("lost", [{"tables": ["lengths", "release"]}, {"from_start": False}, {}])
+def test_what_the_tree_has_may_not_be_recorded(judge: Build, lost: dict[str, Any]) -> None:
+    drop = [] if lost else [{"event": "drop", "table": "cache", "rows": 1, "why": "queue full"}]
+    result = judge("ST-SWA", *drop, PROMPT, lengths(71, 56), **(HEAD | lost))
+    assert not result.findings and result.unknown
 
 
 def test_a_cursor_that_does_not_follow_is_a_warning(judge: Build) -> None:
