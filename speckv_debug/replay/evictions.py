@@ -110,7 +110,8 @@ class WindowEvictions(Picked):
         number = {name: at for at, name in enumerate(cache.texts("request").names)}
         asked = np.array([*(number.get(name, -1) for name in own.names), -1])[own.codes[self.index]]
         start, codes = np.maximum(cache.ints("start"), 0), cache.texts("request").codes.astype(np.int64)
-        told = [start + cache.lists("slots").lengths, cache.ints("key_len"), cache.ints("served_len")]
+        taken = np.where(cache.texts("action").equal("insert"), cache.ints("key_len"), 0)
+        told = [start + cache.lists("slots").lengths, taken, cache.ints("served_len")]
         ends = np.clip(np.maximum.reduce(told), 0, LONGEST - 1) + codes * LONGEST
         order = np.lexsort((cache.ints("seq"), codes))
         so_far = np.empty(len(order), dtype=np.int64)

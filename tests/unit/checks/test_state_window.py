@@ -80,6 +80,8 @@ def insert(start: int, count: int, **more: Any) -> dict[str, Any]:
         ([insert(0, 56), insert(0, 8)], 56, False),
         ([insert(0, 56)], 64, True),
         ([insert(0, 56, request="b")], 56, True),
+        ([insert(0, 0, action="match", key_len=56, served_len=56)], 56, False),
+        ([insert(0, 0, action="match", key_len=56, served_len=32)], 56, True),
     ],
 )
 def test_the_cursor_begins_behind_what_the_tree_has(
