@@ -6,13 +6,23 @@ from collections.abc import Iterator
 
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.lettering import BONUS, letter
-from speckv_debug.replay.ragged import NULL
+from speckv_debug.replay.ragged import NULL, Int64s
 from speckv_debug.replay.verifies import VerifyBatch
 
 
 def number(value: int) -> int | None:
     """A plain integer, None where the column has no value."""
     return None if value == NULL else int(value)
+
+
+def named(request: str | None) -> str:
+    """A request by its name, as the subject of a sentence."""
+    return "a request" if request is None else f"request {request}"
+
+
+def more(found: Int64s) -> str:
+    """How many more there are than the first one, which a sentence names."""
+    return f", and {len(found) - 1} more" if len(found) > 1 else ""
 
 
 def row_name(row: int, token: int | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from speckv_debug.checks.evidence import named
 from speckv_debug.checks.rule import Details
 from speckv_debug.kernels.reserve import tail_start
 from speckv_debug.model.finding import Cell, Evidence
@@ -94,7 +95,7 @@ def explain_alias(holds: EventFacts, i: int) -> Details:
         "is granted to" if table == "alloc" else f"is written into row {place.row} (from position {start}) of"
     )
     return Details(
-        message=f"{what} of pool {place.pool} {verb} {_named(place.request)} while {_who(ledger, broken)} "
+        message=f"{what} of pool {place.pool} {verb} {named(place.request)} while {_who(ledger, broken)} "
         f"holds {_pages(broken.pages)}{at}",
         expected="two running requests share a page only in a prefix of the tree",
         actual=f"{_pages(broken.pages)} {_be(broken.pages)} held by {_who(ledger, broken)} and by row {place.row}, epoch {place.epoch}",
@@ -112,7 +113,7 @@ def explain_leak(ends: RequestEnds, i: int) -> Details:
     left_out = f", the first 64 of {len(end.pages)} pages" if len(end.pages) > 64 else ""
     what, have = ("page", "has") if len(end.pages) == 1 else ("pages", "have")
     return Details(
-        message=f"{_named(end.request)} ended, but {len(end.pages)} {what} that it held ({count} slots of pool "
+        message=f"{named(end.request)} ended, but {len(end.pages)} {what} that it held ({count} slots of pool "
         f"{place.pool}) {have} no holder and never went back: {ranges(end.pages)}",
         expected="every page is free, or held by the tree, a session, a transfer or another request",
         actual=f"{what} {ranges(end.pages, 12)}: granted, not freed since",
@@ -135,7 +136,7 @@ def explain_orphan(overwrites: EventFacts, i: int) -> Details:
     granted = last_event(ledger, "alloc", place.pool, broken.pages[0], place.seq)
     since = "" if granted is None else f", granted at event {event_place(ledger, 'alloc', granted).seq}"
     return Details(
-        message=f"row {place.row} of {_named(place.request)} is overwritten at positions [{first}, {last + 1}): "
+        message=f"row {place.row} of {named(place.request)} is overwritten at positions [{first}, {last + 1}): "
         f"{_pages(broken.pages)} that it named there{since}, {'has' if one else 'have'} no other holder and did not go back",
         expected="what a row no longer names is free, or held by the tree, a session, a transfer or another row",
         actual=f"{_pages(broken.pages)} {_be(broken.pages)} not free, and nobody names {'it' if one else 'them'}",
@@ -152,7 +153,7 @@ def _since(uses: EventFacts, place: Place, page: int) -> str:
     if granted is None or free is None:
         return "is free"
     to, freed = event_place(uses.ledger, "alloc", granted), event_place(uses.ledger, "free", free)
-    return "is free" if to.seq < freed.seq else f"was granted to {_named(to.request)} at event {to.seq} since"
+    return "is free" if to.seq < freed.seq else f"was granted to {named(to.request)} at event {to.seq} since"
 
 
 def _last_seen(ledger: Ledger, place: Place, page: int) -> tuple[Cell, ...]:
@@ -200,11 +201,7 @@ def _who(ledger: Ledger, broken: Broken) -> str:
     if broken.other is None:
         return "nobody known"
     tenure = ledger.tenures[broken.other]
-    return f"{_named(tenure.request)} (row {tenure.row}, epoch {tenure.epoch})"
-
-
-def _named(request: str | None) -> str:
-    return "a request" if request is None else f"request {request}"
+    return f"{named(tenure.request)} (row {tenure.row}, epoch {tenure.epoch})"
 
 
 def _pages(pages: tuple[int, ...]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from speckv_debug.checks.evidence import more
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
@@ -71,7 +72,7 @@ def _explain_shared(peers: PeerMaps, i: int, found: Int64s) -> Details:
         int(v) for v in (entries.full[first], entries.swa[first], entries.full[entries.rival[first]])
     )
     return Details(
-        message=f"full slot {full} gets the peer {swa}, which full slot {other} still has{_more(found)}",
+        message=f"full slot {full} gets the peer {swa}, which full slot {other} still has{more(found)}",
         expected="each slot of the window's pool is the peer of one full slot",
         actual=f"{swa} is the peer of full slots {other} and {full}",
         slots=tuple(sorted({full, other})),
@@ -85,7 +86,7 @@ def _explain_replaced(peers: PeerMaps, i: int, found: Int64s) -> Details:
         int(v) for v in (entries.full[first], entries.swa[first], entries.swa[entries.last[first]])
     )
     return Details(
-        message=f"full slot {full} gets the peer {swa} while it has {before}, which nobody gives back{_more(found)}",
+        message=f"full slot {full} gets the peer {swa} while it has {before}, which nobody gives back{more(found)}",
         expected="the mapping is cleared before it is set again",
         actual=f"peer {before}, then {swa}",
         slots=(full,),
@@ -96,7 +97,7 @@ def _explain_replaced(peers: PeerMaps, i: int, found: Int64s) -> Details:
 def _explain_unowned(peers: PeerMaps, i: int, found: Int64s) -> Details:
     full, swa = (int(v[found[0]]) for v in (peers.entries.full, peers.entries.swa))
     return Details(
-        message=f"full slot {full} gets the peer {swa} while it is in the free list{_more(found)}",
+        message=f"full slot {full} gets the peer {swa} while it is in the free list{more(found)}",
         expected="a peer is given to slots that are granted",
         actual=f"full slot {full} is free",
         slots=(full,),
@@ -107,7 +108,7 @@ def _explain_unowned(peers: PeerMaps, i: int, found: Int64s) -> Details:
 def _explain_ungranted(peers: PeerMaps, i: int, found: Int64s) -> Details:
     full, swa = (int(v[found[0]]) for v in (peers.entries.full, peers.entries.swa))
     return Details(
-        message=f"full slot {full} gets the peer {swa}, which pool {peers.pool} has not granted{_more(found)}",
+        message=f"full slot {full} gets the peer {swa}, which pool {peers.pool} has not granted{more(found)}",
         expected=f"a slot that pool {peers.pool} has granted",
         actual=f"slot {swa} is in its free list",
         slots=(full,),
@@ -121,7 +122,7 @@ def _explain_leftover(peers: PeerMaps, i: int, slots: Int64s) -> Details:
     swa = int(peers.entries.swa[peers.entries.before(slots[:1], seq)[0]])
     return Details(
         message=f"full slot {full} is granted with the peer {swa} of its holder before: its free did not clear the mapping"
-        f"{_more(slots)}",
+        f"{more(slots)}",
         expected="a free clears the mapping of the slots that it returns",
         actual=f"full slot {full} is mapped to {swa} at its grant",
         slots=tuple(slots.tolist()),
@@ -156,7 +157,3 @@ def _history(peers: PeerMaps, i: int, full: int) -> Evidence:
     return Evidence(
         title=f"mapping of full slot {full}{left_out}", columns=("seq", "step", "peer"), rows=rows
     )
-
-
-def _more(found: Int64s) -> str:
-    return f", and {len(found) - 1} more" if len(found) > 1 else ""

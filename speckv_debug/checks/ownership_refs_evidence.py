@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from speckv_debug.checks.evidence import number
+from speckv_debug.checks.evidence import more, number
 from speckv_debug.checks.rule import NOTE, Details
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.replay.page_history import ranges
@@ -106,7 +106,7 @@ def _explain_turn(refs: PageRefs, i: int, table: str, found: Int64s) -> Details:
     some = "1 reference to it is" if left == 1 else f"{left} references to it are"
     verb = "is granted" if table == "alloc" else "goes to the free list"
     return Details(
-        message=f"page {refs.turns.page[found[0]]} {verb} while {some} left{_more(found)}",
+        message=f"page {refs.turns.page[found[0]]} {verb} while {some} left{more(found)}",
         expected="a page goes back when its last reference goes, and is granted behind that",
         actual=f"count {left}",
         pages=tuple(pages.tolist()),
@@ -118,7 +118,7 @@ def _explain_cell(refs: PageRefs, i: int, found: Int64s) -> Details:
     cell = int(found[0])
     page, row, column = (int(v[cell]) for v in (refs.cells.page, refs.cells.row, refs.cells.column))
     return Details(
-        message=f"sidecar row {row} names page {page} (column {column}), to which row {row} holds no reference{_more(found)}",
+        message=f"sidecar row {row} names page {page} (column {column}), to which row {row} holds no reference{more(found)}",
         expected=f"row {row} retains page {page}",
         actual="no reference of the row when the page is used",
         pages=tuple(np.unique(refs.cells.page[found]).tolist()),
@@ -151,7 +151,7 @@ def _details(refs: PageRefs, i: int, found: Int64s, message: str, expected: str,
     pages = tuple(np.unique(refs.entries.page[found]).tolist())
     shown = (_ledger(refs, i, page),)
     return Details(
-        message=message + _more(found), expected=expected, actual=actual, pages=pages, evidence=shown
+        message=message + more(found), expected=expected, actual=actual, pages=pages, evidence=shown
     )
 
 
@@ -174,7 +174,3 @@ def _ledger(refs: PageRefs, i: int, page: int) -> Evidence:
     left_out = f", the last {SHOWN} of {len(found)} events" if len(found) > SHOWN else ""
     columns = ("seq", "holder", "action", "holder has", "references", "count_after")
     return Evidence(title=f"references to page {page}{left_out}", columns=columns, rows=rows)
-
-
-def _more(found: Int64s) -> str:
-    return f", and {len(found) - 1} more" if len(found) > 1 else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from speckv_debug.checks.evidence import named
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.replay.ledger import Ledger
@@ -45,7 +46,7 @@ def _explain(writers: EventFacts, i: int) -> Details:
     mode = "verify" if table == "accept" else rows.texts("mode")[row] or "forward"
     what = f"page {broken.pages[0]}" if not broken.pages[1:] else f"pages {ranges(broken.pages)}"
     return Details(
-        message=f"the {mode} of {_named(place.request)} writes slots {ranges(slots)} in {what} of pool {place.pool}, "
+        message=f"the {mode} of {named(place.request)} writes slots {ranges(slots)} in {what} of pool {place.pool}, "
         f"{_held(ledger, broken)}",
         expected=f"pages that row {place.row}, epoch {place.epoch}, holds alone",
         actual=f"{what}: {_holder(ledger, broken)}",
@@ -84,13 +85,9 @@ def _holder(ledger: Ledger, broken: Broken) -> str:
     verb = "is" if not broken.pages[1:] else "are"
     if broken.way == "tree":
         return f"{verb} part of the prefix tree"
-    who = "another request" if broken.other is None else _named(ledger.tenures[broken.other].request)
+    who = "another request" if broken.other is None else named(ledger.tenures[broken.other].request)
     return {
         "owner": f"{verb} granted to {who}",
         "session": f"{verb} kept by the session of {who}",
         "row": f"{verb} named by the row of {who}",
     }[broken.way]
-
-
-def _named(request: str | None) -> str:
-    return "a request" if request is None else f"request {request}"
