@@ -41,15 +41,17 @@ def token_is_the_requests(tokens: Tokens) -> Judgement:
     SGLang before 0.5.13.
     """
     written, stored = tokens.written, tokens.stored
-    uno = written.of_verify & (written.verifies.non_draft != 1)
+    ahead = written.verifies.non_draft != 1
+    uno = written.of_verify & ahead
     rewritten = np.full(len(written), written.verifies.tokens_rewritten)
     told = (written.due != NULL) & (written.first != NULL) & ~rewritten
     wrong = (told & (written.first != written.due)) | written.jumping
     kept = not written.verifies.tokens_rewritten
-    unlike, ends = (stored.wrong >= 0) & kept, tokens.tails.wrong & kept
+    past = np.full(len(stored), ahead)
+    unlike, ends = (stored.wrong >= 0) & kept & ~past, tokens.tails.wrong & kept
     nothing = np.zeros_like(uno)
     reasons = {
-        "the engine's algorithm verifies from one past the frontier": tokens.masks(uno),
+        "the engine's algorithm verifies from one past the frontier": tokens.masks(uno, past),
         "the engine may rewrite tokens between sampling and output": tokens.masks(
             *(np.full(len(part), not kept) for part in (written, stored, tokens.tails))
         ),

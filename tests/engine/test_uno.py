@@ -16,6 +16,7 @@ ANOTHER_ROUND = {
     "the engine's algorithm verifies from one past the frontier",
     "the kernels know one non-draft row a request",
     "the recording does not show what was written to the slots",
+    "no device times were recorded: the order on the host alone does not tell",
     "the tail starts before the committed length: a stop may have cut what is kept",
 }
 """Why laws about one verify of one model don't judge a round of two forwards."""

@@ -264,3 +264,11 @@ def test_a_verify_behind_the_chunk_is_no_part_of_the_prompt() -> None:
     run.stored(0, [12, 13, 14, 99])
     run.verify()
     assert not run.judged().findings
+
+
+def test_an_engine_that_verifies_from_one_past_the_frontier_is_not_judged() -> None:
+    run = Drafted({"draft_token_offset": 1, "num_non_draft": 2})
+    run.prefill()
+    run.verify()
+    run.forward_of("target_verify", 4, [99, 22, 23, 29], slots=[4, 5, 6, 7])
+    assert "the engine's algorithm verifies from one past the frontier" in reasons(run)
