@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 VERSION_KEY = "speckv_debug_baseline"
 VERSION = 1
+KEYS = (VERSION_KEY, "known")
 FIELDS = ("rule", "pool", "event", "words")
 
 
@@ -49,6 +51,7 @@ def read_baseline(file: Path) -> frozenset[Fingerprint]:
         raise UsageError(
             f"{shown}: {VERSION_KEY} is {said}, this version reads {VERSION}", "Update speckv-debug."
         )
+    _refuse_unknown(shown, "", found, KEYS)
     known = found.get("known")
     if not isinstance(known, list):
         raise UsageError(f"{shown}: known is no list", NOT_OURS)
@@ -64,11 +67,7 @@ def _entry(shown: str, at: int, value: Any) -> Fingerprint:
     if not isinstance(value, dict) or not isinstance(value.get("rule"), str):
         raise UsageError(f"{shown}: known[{at}] is no object with a rule", NOT_OURS)
     words = value.get("words", {})
-    for key in value:
-        if key not in FIELDS:
-            raise UsageError(
-                f"{shown}: known[{at}].{printable(key)} is no key", f"Known: {', '.join(FIELDS)}."
-            )
+    _refuse_unknown(shown, f"known[{at}].", value, FIELDS)
     texts = [
         value.get("pool", ""),
         value.get("event", ""),
@@ -76,7 +75,27 @@ def _entry(shown: str, at: int, value: Any) -> Fingerprint:
     ]
     if not all(isinstance(text, str) for text in texts):
         raise UsageError(f"{shown}: known[{at}] has a value that is no text", NOT_OURS)
-    return Fingerprint(value["rule"], texts[0], texts[1], tuple(words.items()))
+    return Fingerprint(_rule(shown, at, value["rule"]), texts[0], texts[1], tuple(words.items()))
+
+
+def _refuse_unknown(shown: str, where: str, keys: Iterable[str], known: Sequence[str]) -> None:
+    for key in keys:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"Did you mean {near[0]}? " if near else ""
+            raise UsageError(
+                f"{shown}: {where}{printable(key)} is no key", f"{hint}Known: {', '.join(known)}."
+            )
+
+
+def _rule(shown: str, at: int, id: str) -> str:
+    from speckv_debug.checks.selection import named
+
+    try:
+        return named(id).id
+    except UsageError as error:
+        what = f"{shown}: known[{at}].rule names a rule that does not exist: {error.what}"
+        raise UsageError(what, error.remedy) from error
 
 
 def write_baseline(file: Path, found: Collection[Fingerprint], ran: Collection[str]) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speckv_debug.cli.baseline import add_baseline_options, read_baseline, write_baseline
+from speckv_debug.cli.choosing import add_format_options
 from speckv_debug.cli.config import Config, add_config_options, configured
 from speckv_debug.cli.hint import inspect_command
 from speckv_debug.cli.opening import open_recording
@@ -39,9 +40,7 @@ VERDICTS = {"clean": ExitCode.CLEAN, "findings": ExitCode.FINDINGS, "unknown": E
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("recording", type=Path, metavar="RECORDING", help="recording to judge")
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="form of the output [text]"
-    )
+    add_format_options(parser)
     add = parser.add_argument
     add("--rule", action="append", default=[], metavar="ID", help="run this rule only; may be repeated [all]")
     add("--ignore", action="append", default=[], metavar="ID", help="leave this rule out; may be repeated")

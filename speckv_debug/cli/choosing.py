@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 def add_answer_options(parser: argparse.ArgumentParser) -> None:
     """Add `--process`, `--format` and `--json`."""
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "--process", metavar="LABEL", help="of this process, its label or how that begins [the first with it]"
     )
+    add_format_options(parser)
+
+
+def add_format_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--format` and `--json`."""
+    add = parser.add_argument
     add("--format", choices=["text", "json"], default="text", help="form of the output [text]")
     add("--json", dest="format", action="store_const", const="json", help="the same as --format json")
 
@@ -39,5 +44,6 @@ def say_which(processes: tuple[ProcessRecording, ...], chosen: ProcessRecording)
     """Name the process that answers on stderr, where there are several."""
     if len(processes) > 1:
         others = len(processes) - 1
-        told = f"of {printable(chosen.label)}; --process asks one of the {others} others"
+        which = "the other" if others == 1 else f"one of the {others} others"
+        told = f"of {printable(chosen.label)}; --process asks {which}"
         print(f"speckv-debug: {told}", file=sys.stderr)

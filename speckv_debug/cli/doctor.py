@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from speckv_debug.cli.choosing import add_format_options
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.text import printable
 
@@ -30,13 +31,11 @@ MARKS = {"ok": "✓", "wrong": "✗", "unknown": "?"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.usage = "speckv-debug doctor [-o PATH] [--format text|json] [-- COMMAND ...]"
+    parser.usage = "speckv-debug doctor [-o PATH] [--format text|json | --json] [-- COMMAND ...]"
     parser.add_argument(
         "-o", "--output", type=Path, metavar="PATH", help="where the recording would go [current folder]"
     )
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="form of the output [text]"
-    )
+    add_format_options(parser)
     parser.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the target, which is not started"
     )

@@ -9,6 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from speckv_debug.cli.choosing import add_format_options
 from speckv_debug.cli.output import typed
 from speckv_debug.exit_codes import ExitCode
 
@@ -20,9 +21,7 @@ EXAMPLES = """examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("recording", type=Path, metavar="RECORDING", help="recording to describe")
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="form of the output [text]"
-    )
+    add_format_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 
+from speckv_debug.cli.choosing import add_format_options
 from speckv_debug.exit_codes import ExitCode
 
 EXAMPLES = """examples:
@@ -15,9 +16,7 @@ EXAMPLES = """examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="form of the output [text]"
-    )
+    add_format_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:

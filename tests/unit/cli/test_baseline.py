@@ -145,10 +145,16 @@ HEAD = '{"speckv_debug_baseline": 1, "known": '
         ('{"speckv_debug_baseline": 2}', "is 2, this version reads 1"),
         ('{"speckv_debug_baseline": 1}', "known is no list"),
         (HEAD + "[1]}", "known[0] is no object with a rule"),
-        (HEAD + '[{"rule": "A"}, {"pool": "full"}]}', "known[1] is no object with a rule"),
+        (HEAD + '[{"rule": "LOC-PAD"}, {"pool": "full"}]}', "known[1] is no object with a rule"),
         (HEAD + '[{"rule": "A", "site": "x"}]}', "known[0].site is no key"),
         (HEAD + '[{"rule": "A", "words": {"site": 1}}]}', "known[0] has a value that is no text"),
         (HEAD + '[{"rule": "A", "words": []}]}', "known[0] has a value that is no text"),
+        (HEAD + '[], "knwon": []}', "knwon is no key\n  Did you mean known?"),
+        (
+            HEAD + '[{"rule": "LOC-PAD"}, {"rule": "LOC-PAP"}]}',
+            "known[1].rule names a rule that does not exist",
+        ),
+        (HEAD + '[{"rule": "LOC-PAP"}]}', "Did you mean LOC-PAD?"),
     ],
 )
 def test_mistakes(

@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -13,11 +14,12 @@ from speckv_debug import cli
 from speckv_debug.cli import explain
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
+from speckv_debug.recording.jsonl import import_jsonl
 
 PROGRAM = [sys.executable, "-m", "speckv_debug"]
 
 
-def failing(error: Exception, monkeypatch: pytest.MonkeyPatch) -> int:
+def failing(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     def run(args: argparse.Namespace) -> int:
         raise error
 
@@ -69,3 +71,58 @@ def test_an_error_message_reaches_the_terminal_without_control_characters(
     with pytest.raises(SystemExit):
         cli.main(["explain", "x", "\x1b[31mY"])
     assert "\x1b" not in capsys.readouterr().err
+
+
+INTERRUPTED_AT = """
+import importlib.abc, os, signal, sys
+class CtrlC(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, CtrlC())
+from speckv_debug.cli import main
+sys.exit(main(["rules"]))
+"""
+
+
+@pytest.mark.parametrize("module", ["speckv_debug.cli.program", "argparse", "speckv_debug.checks", "numpy"])
+def test_ctrl_c_while_the_program_imports_shows_no_traceback(module: str) -> None:
+    asked = [sys.executable, "-c", INTERRUPTED_AT, module]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (ExitCode.INTERRUPTED, "speckv-debug: interrupted\n")
+
+
+def test_ctrl_c_in_a_command_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failing(KeyboardInterrupt(), monkeypatch) == ExitCode.INTERRUPTED
+    assert capsys.readouterr() == ("", "speckv-debug: interrupted\n")
+
+
+@pytest.mark.parametrize("argv", [["rules", "--jsn"], ["check", "x.speckv", "y.speckv"]])
+def test_an_argument_too_many_shows_the_usage_of_its_command(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(argv)
+    said = capsys.readouterr().err
+    assert end.value.code == ExitCode.USAGE
+    assert said.startswith(f"usage: speckv-debug {argv[0]} ")
+    assert f"speckv-debug {argv[0]}: error: unrecognized arguments: {argv[-1]}" in said
+
+
+def test_json_is_a_short_form(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rules", "--format", "json"]) == ExitCode.CLEAN
+    long = capsys.readouterr().out
+    assert cli.main(["rules", "--json"]) == ExitCode.CLEAN
+    assert capsys.readouterr().out == long and long.startswith("[")
+
+
+@pytest.mark.parametrize("command", ["check", "info"])
+def test_json_is_taken_of_a_recording(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.jsonl").write_text('{"event":"process","engine":"sglang"}\n{"event":"note"}\n')
+    import_jsonl(tmp_path / "x.jsonl", tmp_path / "x.speckv")
+    cli.main([command, str(tmp_path / "x.speckv"), "--json"])
+    assert isinstance(json.loads(capsys.readouterr().out), dict)
