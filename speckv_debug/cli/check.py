@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,7 +76,7 @@ def _baseline(args: argparse.Namespace, config: Config) -> Path | None:
     if args.write_baseline:
         if file is None:
             raise UsageError("--write-baseline needs a file", "Name it: --baseline FILE.")
-        claim(file, True, kind="file", input=args.recording)
+        claim(file, True, kind="file", input=args.recording, option="--baseline")
     elif file is not None:
         _require_baseline(file, None if args.baseline else config)
     return file
@@ -96,6 +97,8 @@ def _chosen(args: argparse.Namespace, config: Config) -> tuple[list[str], list[s
     """Rules to run, and rules to leave out; what is asked for by name is not left out by the configuration."""
     from speckv_debug.checks.selection import named, select
 
+    _require_single("--rule", args.rule)
+    _require_single("--ignore", args.ignore)
     select(args.rule, args.ignore, args.replay)
     only = [named(id).id for id in args.rule]
     ignore = [*args.ignore, *(id for id in config.disable if id not in only)]
@@ -105,6 +108,14 @@ def _chosen(args: argparse.Namespace, config: Config) -> tuple[list[str], list[s
         what = f"{printable(str(config.file))}: tool.speckv-debug.disable leaves no rule to run"
         raise UsageError(what, "Name one with --rule, or say --no-config.") from error
     return only, ignore
+
+
+def _require_single(option: str, ids: Sequence[str]) -> None:
+    """Refuse several rule ids in one word."""
+    for id in ids:
+        if len(parts := id.replace(",", " ").split()) > 1:
+            remedy = f"Repeat it: {' '.join(f'{option} {part}' for part in parts)}."
+            raise UsageError(f"{option} takes one rule id, not {id!r}", remedy)
 
 
 def _judged(

@@ -70,7 +70,8 @@ def _table(file: Path) -> Any:
     try:
         found: Any = tomllib.loads(file.read_bytes().decode("utf-8"))
     except OSError as error:
-        raise UsageError(f"{_shown(file)} can't be read: {error.strerror}", NO_CONFIG) from error
+        remedy = "Check the path." if isinstance(error, FileNotFoundError) else UNREADABLE
+        raise UsageError(f"{_shown(file)} can't be read: {error.strerror}", remedy) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{_shown(file)} is no TOML: {printable(str(error))}", NO_CONFIG) from error
     for name in TABLE.split("."):
@@ -80,6 +81,7 @@ def _table(file: Path) -> Any:
     return found
 
 
+UNREADABLE = "Name a file that can be read with --config, or say --no-config."
 NO_CONFIG = "Mend the file, or leave it out with --no-config."
 
 

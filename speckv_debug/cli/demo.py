@@ -95,7 +95,9 @@ def _record(out: Path, force: bool, seed: int, fault: Fault | None) -> None:
     requests = demo.outcome.requests.values()
     served = sum(request.epoch is not None for request in requests)
     left = f"; {len(requests) - served} gave up while waiting" if served < len(requests) else ""
-    _say(f"served {served} requests in {demo.outcome.engine.observer.step} steps{left}")
+    _say(
+        f"served {served} request{'' if served == 1 else 's'} in {demo.outcome.engine.observer.step} steps{left}"
+    )
     if fault:
         _tell_fault(fault, demo)
 

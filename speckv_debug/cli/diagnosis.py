@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from speckv_debug import __version__
 from speckv_debug.cli.handshake import ALLOW_LIST, OLDEST, PLUGIN, ask_python, python_of, release_numbers
+from speckv_debug.errors import UsageError
 
 State = Literal["ok", "wrong", "unknown"]
 PROBE_S = 60
@@ -52,24 +53,35 @@ class Line:
     remedy: str = ""
 
 
-def diagnose(command: Sequence[str], environment: Mapping[str, str], out: Path) -> Iterator[Line]:
+def diagnose(
+    command: Sequence[str], environment: Mapping[str, str], out: Path, *, new: bool = False
+) -> Iterator[Line]:
     """Everything that decides whether the command would be recorded into `out`.
 
     Args:
         command: The target, empty if none is named: then it is looked at with this Python.
         environment: What the target would inherit.
         out: The recording, which need not exist.
+        new: Whether `record` would make it, and so refuse what stands there.
     """
     python = python_of(command, environment) if command else sys.executable
     facts = ask_python(python, PROBE, environment, PROBE_S) if python else None
-    yield _python(python, facts, command)
+    if command and shutil.which(command[0], path=environment.get("PATH", os.defpath)) is None:
+        yield _not_to_be_started(command[0])
+    else:
+        yield _python(python, facts, command)
     if python is not None and facts is not None:
         yield _sglang(python, facts)
         yield _plugin(python, facts)
         yield from _hooks(facts)
     yield _allow_list(environment)
-    yield _place(out)
+    yield _refusal(out) or _place(out) if new else _place(out)
     yield _room(out)
+
+
+def _not_to_be_started(name: str) -> Line:
+    what = f"can't start {name or 'the empty name'}: no program that may be run"
+    return Line("python", "wrong", what, "Check the command after --.")
 
 
 def _python(python: str | None, facts: Any, command: Sequence[str]) -> Line:
@@ -138,6 +150,18 @@ def _allow_list(environment: Mapping[str, str]) -> Line:
         return Line("allow-list", "ok", f"{ALLOW_LIST} names {PLUGIN}")
     what = f"{ALLOW_LIST}={allowed} hides the plugin"
     return Line("allow-list", "wrong", what, f"Add it: {ALLOW_LIST}={shlex.quote(f'{allowed},{PLUGIN}')}")
+
+
+def _refusal(out: Path) -> Line | None:
+    """What `record -o` would refuse, with -f and without."""
+    from speckv_debug.cli.output import claim
+
+    try:
+        for force in (True, False):
+            claim(Path(os.path.realpath(out)), force, kind="folder")
+    except UsageError as error:
+        return Line("output", "wrong", error.what, error.remedy)
+    return None
 
 
 def _place(out: Path) -> Line:

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     out = args.output or Path(os.environ.get("SPECKV_DEBUG_OUT") or ".")
-    lines = list(diagnose(command, os.environ, out))
+    lines = list(diagnose(command, os.environ, out, new=args.output is not None))
     if args.format == "json":
         print(json.dumps([asdict(line) for line in lines], indent=2))
     else:

@@ -50,7 +50,9 @@ def _escaped(char: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
 
 
-def claim(path: Path, force: bool, *, kind: Kind | None = None, input: Path | None = None) -> Path:
+def claim(
+    path: Path, force: bool, *, kind: Kind | None = None, input: Path | None = None, option: str = "-o"
+) -> Path:
     """Where to write, if it may be written: `path`, or what it is a link to; nothing is touched yet.
 
     Args:
@@ -58,6 +60,7 @@ def claim(path: Path, force: bool, *, kind: Kind | None = None, input: Path | No
         force: Whether one that exists may be replaced.
         kind: What will be written; with `force`, a folder never gives way to a file or a file to a folder.
         input: What is read meanwhile, so must not be replaced.
+        option: How the command names its output.
 
     Raises:
         UsageError: It exists and `force` is off, it is something else than the command writes, it lies in
@@ -69,15 +72,15 @@ def claim(path: Path, force: bool, *, kind: Kind | None = None, input: Path | No
     given, path = path, Path(os.path.realpath(path)) if os.path.islink(path) else path
     if holder := _recording_around(path, input):
         what = f"{shown} lies inside the recording {printable(str(holder))}"
-        raise UsageError(what, "Choose a place outside it with -o.")
+        raise UsageError(what, f"Choose a place outside it with {option}.")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{shown}: the folder it should go to does not exist", "Make the folder first.")
     if not os.path.lexists(given):
         return path
     if not force:
-        raise UsageError(f"{shown} exists", "Choose another name with -o, or add -f to replace it.")
+        raise UsageError(f"{shown} exists", f"Choose another name with {option}, or add -f to replace it.")
     if wrong := _irreplaceable(path, kind, input):
-        raise UsageError(f"{shown} is {wrong}", "Choose another name with -o, or remove it yourself.")
+        raise UsageError(f"{shown} is {wrong}", f"Choose another name with {option}, or remove it yourself.")
     return path
 
 

@@ -69,17 +69,25 @@ class Recording:
         return next((each for each in self.processes if each.label == label), None)
 
 
+def _instead_of(file: Path) -> str:
+    """What to give instead of a file: the recording that it lies in, or what an import of it makes."""
+    for folder in file.parents:
+        try:
+            if "format_version" in read_object(folder / MANIFEST):
+                return f"Give the folder: {printable(shlex.quote(str(folder)))}"
+        except (OSError, ValueError):  # no recording's manifest: the folder above may have one
+            continue
+    if ".json" in file.name:
+        return f"Import it first: speckv-debug import {printable(shlex.quote(str(file)))}"
+    return ""
+
+
 def _manifest(path: Path) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     shown = printable(str(path))
     if not path.exists():
         raise RecordingError(f"{shown}: there is no such recording", "Check the path.")
     if not path.is_dir():
-        remedy = (
-            f"Import it first: speckv-debug import {printable(shlex.quote(str(path)))}"
-            if ".json" in path.name
-            else ""
-        )
-        raise RecordingError(f"{shown} is a file; a recording is a folder", remedy)
+        raise RecordingError(f"{shown} is a file; a recording is a folder", _instead_of(path))
     try:
         return read_object(path / MANIFEST), ()
     except (OSError, ValueError) as error:

@@ -175,6 +175,34 @@ def test_what_is_no_recording_is_refused(
         assert says in refused(capsys, tmp_path, command, str(tmp_path / name), *asked)
 
 
+def test_a_file_of_a_recording_names_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.jsonl").write_text(f'{PROCESS}\n{{"event":"note"}}\n')
+    home = tmp_path / "x.speckv"
+    import_jsonl(tmp_path / "x.jsonl", home)
+    for file in ("manifest.json", "tp0-pp0-dp0/note/00000.parquet"):
+        err = refused(capsys, tmp_path, "check", str(home / file))
+        assert f"is a file; a recording is a folder\n  Give the folder: {home}\n" in err
+    err = refused(capsys, tmp_path, "check", str(tmp_path / "x.jsonl"))
+    assert f"Import it first: speckv-debug import {tmp_path / 'x.jsonl'}\n" in err
+
+
+def test_remedies_name_the_option_that_is_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.jsonl").write_text(f'{PROCESS}\n{{"event":"note"}}\n')
+    home, folder = str(tmp_path / "x.speckv"), tmp_path / "folder"
+    import_jsonl(tmp_path / "x.jsonl", Path(home))
+    folder.mkdir()
+    err = refused(capsys, tmp_path, "check", home, "--baseline", str(folder), "--write-baseline")
+    assert "Choose another name with --baseline, or remove it yourself.\n" in err
+    err = refused(capsys, tmp_path, "check", home, "--config", str(tmp_path / "none.toml"))
+    assert "none.toml can't be read" in err and err.endswith("\n  Check the path.\n")
+    err = refused(capsys, tmp_path, "check", home, "--config", str(folder))
+    assert "Name a file that can be read with --config" in err
+    for option in ("--rule", "--ignore"):
+        err = refused(capsys, tmp_path, "check", home, option, "MOV-PAIR,MOV-HAZARD")
+        assert f"{option} takes one rule id" in err
+        assert f"Repeat it: {option} MOV-PAIR {option} MOV-HAZARD.\n" in err
+
+
 def test_a_damaged_part_is_a_hole_in_every_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     alloc = {"event": "alloc", "step": 1, "request": "a", "row": 1, "epoch": 1, "slots": [5]}
     lines = [PROCESS, json.dumps(alloc), json.dumps(alloc | {"event": "free"})]

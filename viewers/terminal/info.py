@@ -14,6 +14,7 @@ from speckv_debug.model.text import printable
 from speckv_debug.recording.atomic import jsonable
 from speckv_debug.recording.problem import Problem
 from speckv_debug.recording.summary import Acceptance, ProcessSummary, Summary
+from speckv_debug.viewers.terminal.headline import number
 
 SHOWN_GAPS = 10
 
@@ -92,7 +93,7 @@ def _process_lines(process: ProcessSummary) -> Iterator[str]:
     yield f"  tables    {_tables(process)}"
     yield f"  whole     {', '.join(info.tables) or 'nothing is known to be recorded whole'}"
     yield f"  start     {_start(info)}"
-    yield f"  steps     {_steps(process)}, {process.requests} requests{_time(process)}"
+    yield f"  steps     {_steps(process)}, {number(process.requests, 'request')}{_time(process)}"
     yield from _acceptance(process)
     if process.unresolved:
         yield f"  hooks     did not resolve: {', '.join(process.unresolved)}"

@@ -146,6 +146,46 @@ def test_an_output_that_can_not_be_written(installed: dict[str, str], tmp_path: 
     assert found.state == "wrong" and found.fact.startswith("/proc can't be written: ")
 
 
+@pytest.mark.parametrize(
+    ("place", "fact", "remedy"),
+    [
+        ("no/x.speckv", "the folder it should go to does not exist", "Make the folder first."),
+        ("empty", "exists", "Choose another name with -o, or add -f to replace it."),
+        ("letters", "is a folder and no recording", "Choose another name with -o, or remove it yourself."),
+    ],
+)
+def test_a_place_that_record_would_refuse(
+    installed: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    place: str,
+    fact: str,
+    remedy: str,
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "mine.txt").write_text("dear")
+    lines = diagnose(PYTHON, installed, tmp_path / place, new=True)
+    found = next(each for each in lines if each.name == "output")
+    assert (found.state, found.remedy) == ("wrong", remedy) and fact in found.fact
+    force = ["-f"] if place == "letters" else []
+    assert main(["record", *force, "-o", str(tmp_path / place), "--", "true"]) == 2
+    assert found.fact in capsys.readouterr().err
+
+
+def test_without_a_name_record_makes_one_in_the_current_folder(
+    installed: dict[str, str], tmp_path: Path
+) -> None:
+    assert line("output", installed, tmp_path).state == "ok"
+
+
+@pytest.mark.parametrize("name", ["no-such-program", "", "./file"])
+def test_a_command_that_can_not_be_started(tmp_path: Path, installed: dict[str, str], name: str) -> None:
+    lines = list(diagnose([name], installed, tmp_path))
+    assert (lines[0].name, lines[0].state) == ("python", "wrong")
+    assert lines[0].fact.startswith(f"can't start {name or 'the empty name'}: ") and lines[0].remedy
+
+
 @pytest.mark.parametrize(("free", "state"), [(1 << 30, "ok"), ((1 << 30) - 1, "wrong")])
 def test_room(
     installed: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, state: str
@@ -186,6 +226,6 @@ def test_json_and_exit_codes(
     for name, value in installed.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("SGLANG_PLUGINS", raising=False)
-    assert main(["doctor", "-o", str(tmp_path), "--format", "json", "--", *PYTHON]) == 0
+    assert main(["doctor", "-o", str(tmp_path / "x.speckv"), "--json", "--", *PYTHON]) == 0
     assert {each["state"] for each in json.loads(capsys.readouterr().out)} == {"ok"}
-    assert main(["doctor", "-o", str(tmp_path), "--", "sh", "run.sh"]) == 3
+    assert main(["doctor", "-o", str(tmp_path / "x.speckv"), "--", "sh", "run.sh"]) == 3

@@ -92,7 +92,7 @@ def test_one_question_at_a_time(real: str, capsys: pytest.CaptureFixture[str]) -
 def test_the_first_process_that_knows(small: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", small, "--request", "b"]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("tp1-pp0-dp0-2 · request b") and "--process asks one of the 1 others" in err
+    assert out.startswith("tp1-pp0-dp0-2 · request b") and "--process asks the other" in err
     assert main(["history", small, "--request", "b", "--process", "tp0"]) == 3
     assert main(["history", small, "--request", "b", "--process", "tp"]) == 2
     assert "beginning of several" in capsys.readouterr().err

@@ -126,3 +126,13 @@ def test_json_is_taken_of_a_recording(
     import_jsonl(tmp_path / "x.jsonl", tmp_path / "x.speckv")
     cli.main([command, str(tmp_path / "x.speckv"), "--json"])
     assert isinstance(json.loads(capsys.readouterr().out), dict)
+
+
+def test_one_request_is_no_plural(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ['{"event":"process","engine":"sglang"}', '{"event":"alloc","request":"a","step":1}']
+    (tmp_path / "x.jsonl").write_text("\n".join(lines) + "\n")
+    import_jsonl(tmp_path / "x.jsonl", tmp_path / "x.speckv")
+    capsys.readouterr()
+    assert cli.main(["info", str(tmp_path / "x.speckv")]) == ExitCode.CLEAN
+    out = capsys.readouterr().out
+    assert ", 1 request" in out and "1 requests" not in out
