@@ -18,7 +18,7 @@ from speckv_debug.cli.baseline import add_baseline_options, read_baseline, write
 from speckv_debug.cli.choosing import add_format_options
 from speckv_debug.cli.config import Config, add_config_options, configured
 from speckv_debug.cli.hint import inspect_command
-from speckv_debug.cli.opening import open_recording
+from speckv_debug.cli.opening import reading
 from speckv_debug.cli.output import claim, typed
 from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.cli.replaying import add_replay_options
@@ -55,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
     config = configured(args, Path.cwd())
     baseline = _baseline(args, config)
     only, ignore = _chosen(args, config)
-    recording = open_recording(args.recording)
-    result = _judged(args, recording, only, ignore)
+    with reading(args.recording) as recording:
+        result = _judged(args, recording, only, ignore)
     result = _with_policy(args, config, baseline, recording, result)
     if args.format == "json":
         from speckv_debug.viewers.terminal import json

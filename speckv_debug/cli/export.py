@@ -9,10 +9,15 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from speckv_debug.cli.opening import open_recording
+from speckv_debug.cli.opening import reading
 from speckv_debug.cli.output import add_output_options, claim, typed
 from speckv_debug.exit_codes import ExitCode
+from speckv_debug.model.text import printable
+
+if TYPE_CHECKING:
+    from speckv_debug.recording.reader import Recording
 
 EXAMPLES = """examples:
   speckv-debug export run.speckv | head -n 20
@@ -32,9 +37,20 @@ def run(args: argparse.Namespace) -> int:
 
     to_stdout = args.output is None or str(args.output) == "-"
     out = None if to_stdout else claim(args.output, args.force, kind="file", input=args.recording)
-    recording = open_recording(args.recording)
-    events = export_jsonl(recording, out or sys.stdout)
+    with reading(args.recording) as recording:
+        events = export_jsonl(recording, out or sys.stdout)
+    _say_withdrawn(recording)
     print(f"{events} events of {len(recording.processes)} process(es) exported", file=sys.stderr)
     if out is not None:
         print(f"next: speckv-debug import {typed(out)}", file=sys.stderr)
     return ExitCode.CLEAN
+
+
+def _say_withdrawn(recording: Recording) -> None:
+    """Name the tables that the export does not call recorded whole any more."""
+    for process in recording.processes:
+        whole = process.recorded_whole
+        names = [name for name in process.info.tables if name not in whole]
+        if names:
+            what = f"{process.label}: the export does not list as recorded whole: {', '.join(names)}"
+            print(f"speckv-debug: {printable(what)}", file=sys.stderr)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speckv_debug.cli.choosing import add_answer_options, processes_of, say_which
-from speckv_debug.cli.opening import open_recording
+from speckv_debug.cli.opening import reading
 from speckv_debug.cli.output import typed
 from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.errors import UsageError
@@ -52,8 +52,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             "--pool belongs to --slot and --page", "Leave it out: rows and requests have one main pool."
         )
-    recording = open_recording(args.recording)
-    with ProgressBar("searching") as bar:
+    with reading(args.recording) as recording, ProgressBar("searching") as bar:
         process, answer = _first(processes_of(recording, args.process), _question(args, bar))
     if args.format == "json":
         from speckv_debug.viewers.terminal import history_json

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from speckv_debug.errors import SpeckvError
 from speckv_debug.model.text import printable
 
 if TYPE_CHECKING:
-    from speckv_debug.recording.reader import Recording
+    from speckv_debug.recording.reader import Problem, Recording
 
 SHOWN_PROBLEMS = 20
 
@@ -23,8 +26,40 @@ def open_recording(path: Path) -> Recording:
     from speckv_debug.recording.reader import Recording
 
     recording = Recording.open(path)
-    for problem in recording.problems[:SHOWN_PROBLEMS]:
-        print(f"speckv-debug: {printable(str(problem))}", file=sys.stderr)
-    if (more := len(recording.problems) - SHOWN_PROBLEMS) > 0:
-        print(f"speckv-debug: and {more} more; `speckv-debug info` lists all", file=sys.stderr)
+    _say(recording.problems)
     return recording
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Recording]:
+    """A recording as `open_recording` gives it; damage that shows only while it is read is printed at the end.
+
+    Raises:
+        RecordingError: There is no recording, or a newer version wrote it.
+    """
+    recording = open_recording(path)
+    told = {_named(problem) for problem in recording.problems}
+    try:
+        yield recording
+    except SpeckvError:
+        _say_new(recording, told)  # it may be why there was no answer
+        raise
+    _say_new(recording, told)
+
+
+def _say_new(recording: Recording, told: set[tuple[str, ...]]) -> None:
+    _say([problem for problem in recording.problems if _named(problem) not in told])
+
+
+def _named(problem: Problem) -> tuple[str, ...]:
+    """Which problem it is; how much it says is lost may change with what else is found."""
+    column = problem.what if problem.kind == "damaged_column" else ""
+    return (problem.kind, problem.where, column, *problem.tables)
+
+
+def _say(problems: Iterable[Problem]) -> None:
+    found = list(problems)
+    for problem in found[:SHOWN_PROBLEMS]:
+        print(f"speckv-debug: {printable(str(problem))}", file=sys.stderr)
+    if (more := len(found) - SHOWN_PROBLEMS) > 0:
+        print(f"speckv-debug: and {more} more; `speckv-debug info` lists all", file=sys.stderr)

@@ -36,15 +36,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check the recording and write the report, whatever is found."""
     from speckv_debug.checks.run import check
-    from speckv_debug.cli.opening import open_recording
+    from speckv_debug.cli.opening import reading
 
     out = None if str(args.output) == "-" else _claimed(args)
-    recording = open_recording(args.recording)
-    result = check(recording, replay=args.replay, device=args.device, on_error=_say_broken_rule)
-    if out is None:
-        _render(recording, result, sys.stdout)
-    else:
-        write_report(recording, result, out)
+    with reading(args.recording) as recording:
+        result = check(recording, replay=args.replay, device=args.device, on_error=_say_broken_rule)
+        if out is None:
+            _render(recording, result, sys.stdout)
+        else:
+            write_report(recording, result, out)
+    if out is not None:
         print(f"speckv-debug: wrote {typed(out)}", file=sys.stderr)
     print(f"next: {inspect_command(args.recording, recording, result)}", file=sys.stderr)
     return 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speckv_debug.cli.choosing import add_answer_options, processes_of, say_which
-from speckv_debug.cli.opening import open_recording
+from speckv_debug.cli.opening import reading
 from speckv_debug.cli.output import typed
 from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.errors import UsageError
@@ -40,10 +40,10 @@ def run(args: argparse.Namespace) -> int:
     from speckv_debug.replay.snapshots import snapshot
     from speckv_debug.replay.timeline import ledger_at
 
-    recording = open_recording(args.recording)
-    process, seq = _place(processes_of(recording, args.process), args.at)
-    with ProgressBar("replaying") as bar:
-        found = snapshot(process, seq, step=args.at, ledger=ledger_at(process, seq, bar))
+    with reading(args.recording) as recording:
+        process, seq = _place(processes_of(recording, args.process), args.at)
+        with ProgressBar("replaying") as bar:
+            found = snapshot(process, seq, step=args.at, ledger=ledger_at(process, seq, bar))
     if args.format == "json":
         from speckv_debug.viewers.terminal import state_json
 

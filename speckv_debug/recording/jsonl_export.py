@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from speckv_debug.recording.atomic import beside, float_name, is_stream, jsonable, remove, swap_in, unwritable
 from speckv_debug.recording.order import EventBatch
-from speckv_debug.recording.reader import Recording
+from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.recording.schema import SCHEMAS, TABLES
 from speckv_debug.recording.slot_ranges import SLOT_LISTS, shorten
 from speckv_debug.recording.text_stream import text_output
@@ -25,6 +25,8 @@ ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 def export_jsonl(recording: Recording, out: Path | TextIO) -> int:
     """Write the recording line, then each process line with its events in order of seq; nulls are left out.
+
+    All files are read before a process line is written: it does not list tables as whole of which a file is damaged.
 
     Args:
         out: A stream, a named pipe or device, or a file, which is whole or not there; .gz, .xz and .zst are compressed.
@@ -56,12 +58,19 @@ def _export(recording: Recording, out: TextIO) -> int:
     if recording.manifest:
         _write(out, _header("recording", recording.manifest))
     for process in recording.processes:
-        _write(out, _header("process", process.info.raw))
+        _write(out, _header("process", _readable(process)))
         for batch in process.batches(BATCH_EVENTS):
             for line in _lines(batch):
                 _write(out, line)
             events += len(batch.order)
     return events
+
+
+def _readable(process: ProcessRecording) -> Mapping[str, Any]:
+    """The content of process.json, with the tables that it calls whole only if they can be read whole."""
+    process.verify()
+    whole = process.recorded_whole
+    return process.info.raw if whole == process.info.tables else {**process.info.raw, "tables": list(whole)}
 
 
 def _header(name: str, raw: Mapping[str, Any]) -> dict[str, Any]:

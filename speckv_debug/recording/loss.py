@@ -14,6 +14,8 @@ from speckv_debug.recording.table_files import TableFiles, seq_of
 if TYPE_CHECKING:
     from speckv_debug.recording.process_recording import ProcessRecording
 
+UNREAD = (ProblemKind.DAMAGED_PART, ProblemKind.DAMAGED_COLUMN)
+
 
 def problems_of(process: ProcessRecording) -> tuple[Problem, ...]:
     """Damaged parts, torn spools, unusable columns, drops, a missing end."""
@@ -23,6 +25,15 @@ def problems_of(process: ProcessRecording) -> tuple[Problem, ...]:
         found += _torn_spool(process, files)
         found += _misfits(process, files)
     return (*found, *_dropped(process), *_missing_end(process))
+
+
+def recorded_whole(process: ProcessRecording) -> tuple[str, ...]:
+    """The entries of `tables` (a table, or `table:kind`) whose files could be read whole, as far as they were read.
+
+    Rows that were dropped are told by the drop table, a missing end by `clean_shutdown`; damage by nothing else.
+    """
+    unread = {table for problem in process.problems if problem.kind in UNREAD for table in problem.tables}
+    return tuple(name for name in process.info.tables if name.partition(":")[0] not in unread)
 
 
 def _damaged_part(process: ProcessRecording, files: TableFiles, path: Path) -> Problem:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from speckv_debug.model.events import Event
 from speckv_debug.model.process import Process
 from speckv_debug.recording.events import events_of
-from speckv_debug.recording.loss import problems_of
+from speckv_debug.recording.loss import problems_of, recorded_whole
 from speckv_debug.recording.order import EventBatch, EventOrder, holes, merge
 from speckv_debug.recording.parts import Within
 from speckv_debug.recording.problem import Problem
@@ -177,6 +177,11 @@ class ProcessRecording:
     def problems(self) -> tuple[Problem, ...]:
         """What is missing or damaged, as far as it was read: damage inside a part shows when it is read."""
         return self._problems + problems_of(self)
+
+    @property
+    def recorded_whole(self) -> tuple[str, ...]:
+        """`info.tables` without those of which a file is damaged, as far as it was read."""
+        return recorded_whole(self)
 
     def verify(self) -> tuple[Problem, ...]:
         """Read every part once, then say what is missing or damaged."""

@@ -40,6 +40,7 @@ class ProcessSummary:
         accepted: Verifies whose acceptance is real.
         simulated: Verifies whose accept length was set by the engine's simulation; in no rate.
         unresolved: Hooks that resolved to nothing.
+        whole: Tables that were recorded whole and can be read whole.
     """
 
     info: Process
@@ -58,6 +59,7 @@ class ProcessSummary:
     accepted: Acceptance = Acceptance()
     simulated: Acceptance = Acceptance()
     unresolved: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -105,6 +107,7 @@ def _process(process: ProcessRecording) -> ProcessSummary:
         accepted=accepted,
         simulated=simulated,
         unresolved=tuple(name for name, target in process.info.hooks.items() if target is None),
+        whole=process.recorded_whole,
         problems=problems,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TextIO
 
 from speckv_debug.model.finding import Cell, Evidence
@@ -13,7 +13,7 @@ from speckv_debug.replay.page_history import ranges
 from speckv_debug.replay.request_life import RequestLife, RowEpoch, RowHistory
 from speckv_debug.replay.slot_entries import SlotEvent
 from speckv_debug.replay.slot_history import SlotHistory
-from speckv_debug.replay.unseen import Unseen
+from speckv_debug.replay.unseen import Unseen, reasons
 from speckv_debug.viewers.terminal.headline import number
 from speckv_debug.viewers.terminal.table import table_lines
 
@@ -124,7 +124,7 @@ def _table(columns: tuple[str, ...], rows: Iterable[tuple[Cell, ...]]) -> Iterat
     return table_lines(evidence, shown=None)
 
 
-def _unseen(found: Iterable[Unseen]) -> Iterator[str]:
+def _unseen(found: Collection[Unseen]) -> Iterator[str]:
     """What the recording can't tell."""
-    for each in found:
-        yield f"unknown  {printable(each.why)}"
+    for why in reasons(found):
+        yield f"unknown  {printable(why)}"

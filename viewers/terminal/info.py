@@ -39,7 +39,6 @@ def _process_fields(process: ProcessSummary) -> dict[str, Any]:
         "adapter",
         "pid",
         "host",
-        "tables",
         "from_start",
         "settings",
         "hooks",
@@ -49,7 +48,7 @@ def _process_fields(process: ProcessSummary) -> dict[str, Any]:
     counts += ["requests", "first_ns", "last_ns", "unresolved"]
     return {
         **own,
-        "recorded_whole": own.pop("tables"),
+        "recorded_whole": process.whole,
         "pools": [asdict(pool) for pool in info.pools],
         "ended_in_order": process.clean,
         "tables": dict(process.tables),
@@ -91,7 +90,7 @@ def _process_lines(process: ProcessSummary) -> Iterator[str]:
     if info.settings:
         yield f"  settings  {_pairs(info.settings)}"
     yield f"  tables    {_tables(process)}"
-    yield f"  whole     {', '.join(info.tables) or 'nothing is known to be recorded whole'}"
+    yield f"  whole     {', '.join(process.whole) or 'nothing is known to be recorded whole'}"
     yield f"  start     {_start(info)}"
     yield f"  steps     {_steps(process)}, {number(process.requests, 'request')}{_time(process)}"
     yield from _acceptance(process)

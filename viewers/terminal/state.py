@@ -10,6 +10,7 @@ from speckv_debug.model.text import printable
 from speckv_debug.replay.page_history import ranges
 from speckv_debug.replay.pool_state import PoolState, Use
 from speckv_debug.replay.snapshots import Account, Snapshot
+from speckv_debug.replay.unseen import reasons
 from speckv_debug.viewers.terminal.headline import number
 from speckv_debug.viewers.terminal.table import table_lines
 
@@ -34,7 +35,7 @@ def render(found: Snapshot, out: TextIO, *, verbose: bool = False) -> None:
         lines += _pool(pool, found.accounts.get(pool.pool))
     lines += [f"pool {printable(name)} · its pages can't be followed" for name in found.left_out]
     lines += _requests(found, verbose)
-    lines += [f"unknown  {printable(each.why)}" for each in found.unseen]
+    lines += [f"unknown  {printable(why)}" for why in reasons(found.unseen)]
     out.write("".join(f"{line}\n" for line in lines))
 
 
