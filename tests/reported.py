@@ -92,8 +92,10 @@ def broken_run(folder: Path, request: str = "7") -> Recording:
     """Twenty steps of two requests; at step 812 the last move runs backwards."""
     events: list[Mapping[str, Any]] = []
     for step in range(800, 820):
-        events += [lengths(step, request), lengths(step, "8", row=8), accept(step, request)]
-        events.append(MOVE if step == 812 else DUE | {"step": step})
+        idle = lengths(step, "8", row=8, committed=4096)
+        kept = lengths(step, request, committed=4099 + 3 * (step - 800), cause="verify_commit")
+        events += [lengths(step, request), idle, accept(step, request)]
+        events += [MOVE if step == 812 else DUE | {"step": step}, kept]
     return recording(folder, events)
 
 

@@ -122,7 +122,7 @@ def test_escape_codes_of_a_recording_never_reach_the_terminal(terminal: Terminal
     name = "\x1b]2;taken over\x07\x1b[2J[red]a"
     lines = (RECORDINGS / "cases/move-direction-swapped.jsonl").read_text().splitlines()
     hostile = [
-        json.dumps({**event, "request": name} if "request" in event else event)
+        json.dumps({**event, "request": name + event["request"]} if "request" in event else event)
         for event in map(json.loads, lines)
     ]
     (tmp_path / "hostile.jsonl").write_text("\n".join(hostile))

@@ -243,8 +243,8 @@ def test_what_the_engine_moved_stands_beside_what_is_due(
 @pytest.mark.parametrize(
     ("lists", "why"),
     [
-        ({"src": [100, 101, None]}, "a source or target of the call is missing"),
-        ({"tgt": [100, None, 102]}, "a source or target of the call is missing"),
+        ({"src": [100, 101, None]}, "events of move have no src"),
+        ({"tgt": [100, None, 102]}, "events of move have no tgt"),
         ({"src": None}, "events of move have no src"),
     ],
 )
