@@ -15,12 +15,13 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 def compiled(function: Call) -> Call:
     """Compile on the first call; kept for later processes where numba finds a folder that it may write.
 
-    It runs without the interpreter's lock, so that another thread can judge meanwhile.
+    It keeps the interpreter's lock: a thread that asks for it again while the program ends is unwound through compiled code,
+    which aborts the process.
     """
     try:
-        made: Any = numba.njit(cache=True, nogil=True)(function)
+        made: Any = numba.njit(cache=True)(function)
     except RuntimeError:
-        made = numba.njit(nogil=True)(function)
+        made = numba.njit(function)
     return cast(Call, made)
 
 

@@ -75,6 +75,7 @@ def test_an_error_message_reaches_the_terminal_without_control_characters(
 
 INTERRUPTED_AT = """
 import importlib.abc, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is born without
 class CtrlC(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
         if name == sys.argv[1]:
