@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from speckv_debug.recording.reader import Recording
     from speckv_debug.viewers.tui.inspection import Inspection
 
+CHECKING = "check"
+"""Name of the thread that judges (`viewers.tui.checking`)."""
 EXAMPLES = """examples:
   speckv-debug inspect run.speckv
   speckv-debug inspect run.speckv --at 812 --request 7"""
@@ -60,7 +63,20 @@ def run(args: argparse.Namespace) -> int:
     app = InspectorApp(inspection, place)
     app.run()
     print(f"next: speckv-debug report {shown}", file=sys.stderr)
-    return app.return_code or ExitCode.CLEAN
+    return _leave(app.return_code or ExitCode.CLEAN)
+
+
+def _leave(code: int) -> int:
+    """The exit code; while a check still runs the process ends with it here and now.
+
+    The thread would ask for the interpreter's lock while the interpreter ends, and be unwound through compiled code,
+    which aborts the process.
+    """
+    if any(thread.name == CHECKING for thread in threading.enumerate()):
+        sys.stderr.flush()
+        sys.stdout.flush()
+        os._exit(code)
+    return code
 
 
 def _inspection(recording: Recording) -> Inspection:
