@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from speckv_debug.recording.reader import Recording
     from speckv_debug.viewers.tui.inspection import Inspection
 
-CHECKING = "check"
-"""Name of the thread that judges (`viewers.tui.checking`)."""
 EXAMPLES = """examples:
   speckv-debug inspect run.speckv
   speckv-debug inspect run.speckv --at 812 --request 7"""
@@ -72,7 +69,9 @@ def _leave(code: int) -> int:
     The thread would ask for the interpreter's lock while the interpreter ends, and be unwound through compiled code,
     which aborts the process.
     """
-    if any(thread.name == CHECKING for thread in threading.enumerate()):
+    from speckv_debug.viewers.tui.checking import is_running
+
+    if is_running():
         sys.stderr.flush()
         sys.stdout.flush()
         os._exit(code)

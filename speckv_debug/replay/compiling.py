@@ -15,13 +15,12 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 def compiled(function: Call) -> Call:
     """Compile on the first call; kept for later processes where numba finds a folder that it may write.
 
-    It keeps the interpreter's lock: a thread that asks for it again while the program ends is unwound through compiled code,
-    which aborts the process.
+    It runs without the interpreter's lock, so that another thread can judge meanwhile.
     """
     try:
-        made: Any = numba.njit(cache=True)(function)
+        made: Any = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:
-        made = numba.njit(function)
+        made = numba.njit(nogil=True)(function)
     return cast(Call, made)
 
 

@@ -14,6 +14,8 @@ from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.outline import Outcome, outcome_of
 
+NAME = "check"
+"""Of the thread."""
 SHORT_TURNS_S = 0.001
 """How long the check may keep the interpreter from the screen at a time."""
 
@@ -45,7 +47,12 @@ def start(inspection: Inspection, post: Callable[[Message], object]) -> None:
 
     The thread is a daemon, so that the inspector can be left while a long check is running.
     """
-    threading.Thread(target=_run, args=(inspection, post), name="check", daemon=True).start()
+    threading.Thread(target=_run, args=(inspection, post), name=NAME, daemon=True).start()
+
+
+def is_running() -> bool:
+    """Whether the thread is still at work."""
+    return any(thread.name == NAME for thread in threading.enumerate())
 
 
 def _run(inspection: Inspection, post: Callable[[Message], object]) -> None:
