@@ -10,15 +10,9 @@ from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.process import Rank
 from speckv_debug.replay.ragged import mask
-from speckv_debug.replay.rank_accepts import (
-    RankAccepts,
-    accepted_rows,
-    matched,
-    output_tokens,
-    verifies_of,
-)
-from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.rank_accepts import Decisions, RankAccepts
 
+NOT_RECORDED: tuple[Cell, ...] = (None, "not recorded", None, None, None)
 COLUMNS = ("rank", "accept_len", "rows", "tokens", "width", "layout")
 
 
@@ -79,26 +73,16 @@ def _places(rank: Rank) -> tuple[tuple[str, int | None], ...]:
     return ("tp", rank.tp), ("pp", rank.pp), ("dp", rank.dp)
 
 
-def _decision(batch: VerifyBatch, index: int) -> str:
-    rows, tokens = accepted_rows_at(batch, index), output_tokens_at(batch, index)
-    return f"accept_len {number(batch.accepted[index])}, rows {rows}, tokens {tokens}"
-
-
-def accepted_rows_at(batch: VerifyBatch, index: int) -> list[int | None]:
-    """Accepted rows of one verify, counted from its root."""
-    return [number(row) for row in accepted_rows(batch)[index]]
-
-
-def output_tokens_at(batch: VerifyBatch, index: int) -> list[int | None]:
-    """Predictions of one verify at its accepted rows."""
-    return [number(token) for token in output_tokens(batch)[index]]
+def _decision(decided: Decisions, index: int) -> str:
+    count, rows, tokens, *_ = _cells(decided, index)
+    return f"accept_len {count}, rows {rows}, tokens {tokens}"
 
 
 def _first_apart(ranks: RankAccepts, i: int, other: int) -> int | None:
     """The first accepted row, counted from 0, at which row or token differ."""
-    mine = list(zip(accepted_rows_at(ranks.mine, i), output_tokens_at(ranks.mine, i), strict=False))
-    theirs = list(
-        zip(accepted_rows_at(ranks.theirs, other), output_tokens_at(ranks.theirs, other), strict=False)
+    mine, theirs = (
+        list(zip(*_listed(decided, at), strict=False))
+        for decided, at in ((ranks.mine, i), (ranks.theirs, other))
     )
     pairs = [k for k, (one, two) in enumerate(zip(mine, theirs, strict=False)) if one != two]
     return pairs[0] if pairs else (min(len(mine), len(theirs)) if len(mine) != len(theirs) else None)
@@ -109,20 +93,22 @@ def _matrix(ranks: RankAccepts, i: int) -> Evidence:
     assert ranks.leader is not None
     lines: list[tuple[Cell, ...]] = []
     for process in ranks.group:
-        batch = ranks.mine if process.info is ranks.info else verifies_of(process)
-        at = i if batch is ranks.mine else int(_at(ranks.mine, i, batch))
-        told = (None, "not recorded", None, None, None) if at < 0 else _cells(batch, at)
+        decided, same = ranks.of(process)
+        told = NOT_RECORDED if same[i] < 0 else _cells(decided, int(same[i]))
         lines.append((name(process.info.rank), *told))
     due = next(line[1:] for line in lines if line[0] == name(ranks.leader.info.rank))
     marked = tuple(k for k, line in enumerate(lines) if line[1:] != due)
     return Evidence(title="ranks", columns=COLUMNS, rows=tuple(lines), marked=marked)
 
 
-def _cells(batch: VerifyBatch, at: int) -> tuple[Cell, ...]:
-    rows, tokens = accepted_rows_at(batch, at), output_tokens_at(batch, at)
+def _cells(decided: Decisions, at: int) -> tuple[Cell, ...]:
+    rows, tokens = _listed(decided, at)
+    batch = decided.verifies
     form = number(batch.width[at]), batch.columns.texts("layout")[at]
     return number(batch.accepted[at]), str(rows), str(tokens), *form
 
 
-def _at(mine: VerifyBatch, i: int, theirs: VerifyBatch) -> int:
-    return int(matched(mine, theirs)[i])
+def _listed(decided: Decisions, at: int) -> tuple[list[int | None], list[int | None]]:
+    """Accepted rows of one verify, counted from its root, and the predictions at them."""
+    rows, tokens = ([number(value) for value in lists[at]] for lists in (decided.rows, decided.tokens))
+    return rows, tokens

@@ -11,11 +11,30 @@ from speckv_debug.model.process import Process, Rank
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.places import Place
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask, starts
 from speckv_debug.replay.verifies import VerifyBatch
 
-PARTS = ("accept_len", "accepted rows", "tokens", "width", "layout")
-"""What ranks have to agree on; stages of a pipeline on the first alone."""
+
+class Decisions:
+    """What one rank decided: its verifies, with their accepted rows and output tokens worked out once."""
+
+    def __init__(self, verifies: VerifyBatch) -> None:
+        self.verifies = verifies
+
+    @cached_property
+    def rows(self) -> Ragged:
+        """The first n entries of accept_index, counted from the request's root row, as the engine wrote them."""
+        index, n, origin = self.verifies.ragged("accept_index"), self.verifies.accepted, self.verifies.origin
+        kept = index.within < n[index.owners]
+        values = (index.values - np.where(origin == NULL, 0, origin)[index.owners])[kept]
+        counts = np.bincount(index.owners[kept], minlength=len(n)).astype(np.int64)
+        return Ragged(values, starts(counts), mask(index.present & (n >= 0) & (origin != NULL)))
+
+    @cached_property
+    def tokens(self) -> Ragged:
+        """The predictions at the accepted rows; absent where the path is not known."""
+        path = self.verifies.path
+        return Ragged(self.verifies.on_path("predict"), path.offsets, path.present)
 
 
 class RankAccepts:
@@ -35,59 +54,68 @@ class RankAccepts:
     reads = ("accept",)
 
     def __init__(self, verifies: VerifyBatch, processes: Sequence[ProcessRecording]) -> None:
-        self.mine, self.info = verifies, verifies.info
+        self.mine, self.info = Decisions(verifies), verifies.info
+        self._of: dict[str, tuple[Decisions, Int64s]] = {}
         self.group = tuple(process for process in processes if together(process.info, self.info))
         self.repeated = len({process.info.rank for process in self.group}) < len(self.group)
         self.leader = _leader(self.info, self.group)
         self.unsampled = _unsampled(self.info, self.group) if self.leader is None else 0
 
     def __len__(self) -> int:
-        return len(self.mine) if self.leader is not None or self.unsampled else 0
+        return len(self.mine.verifies) if self.leader is not None or self.unsampled else 0
 
     def place(self, index: int) -> Place:
         """Where the verify stands in this process."""
-        return self.mine.place(index)
+        return self.mine.verifies.place(index)
 
     @property
     def staged(self) -> bool:
         """Whether the leader is of another pipeline stage."""
         return self.leader is not None and self.leader.info.rank.pp != self.info.rank.pp
 
-    @cached_property
-    def theirs(self) -> VerifyBatch:
-        """The leader's verifies."""
+    @property
+    def theirs(self) -> Decisions:
+        """The leader's."""
         assert self.leader is not None
-        return verifies_of(self.leader)
+        return self.of(self.leader)[0]
+
+    def of(self, process: ProcessRecording) -> tuple[Decisions, Int64s]:
+        """What a rank of the group decided, and for each instance which of its verifies is the same; -1 if none is."""
+        if process.label not in self._of:
+            mine = process.info is self.info
+            theirs = self.mine if mine else Decisions(verifies_of(process))
+            same = np.arange(len(self)) if mine else matched(self.mine.verifies, theirs.verifies)
+            self._of[process.label] = theirs, same
+        return self._of[process.label]
 
     @cached_property
     def other(self) -> Int64s:
         """Parallel to the instances, int64[n]."""
-        return (
-            matched(self.mine, self.theirs) if self.leader is not None else np.full(len(self), -1, np.int64)
-        )
+        return np.full(len(self), -1, np.int64) if self.leader is None else self.of(self.leader)[1]
 
     @cached_property
     def started_apart(self) -> Mask:
         """Where the two verifies go out from different lengths: what was decided before is apart already."""
-        before, after = self.mine.seq_len, self._of_other(self.theirs.seq_len)
+        before, after = self.mine.verifies.seq_len, self._of_other(self.theirs.verifies.seq_len)
         return mask((before != after) & (before != NULL) & (after != NULL))
 
     @cached_property
     def undecided(self) -> Mask:
         """Where one of the two does not say how many rows it accepted."""
-        return mask((self.mine.accepted == NULL) | (self._of_other(self.theirs.accepted) == NULL))
+        mine, theirs = self.mine.verifies, self.theirs.verifies
+        return mask((mine.accepted == NULL) | (self._of_other(theirs.accepted) == NULL))
 
     @cached_property
     def differs(self) -> dict[str, Mask]:
         """Part → where both verifies tell it, and not the same."""
-        found = {"accept_len": self._ints_differ(self.mine.accepted, self.theirs.accepted)}
+        mine, theirs = self.mine.verifies, self.theirs.verifies
+        found = {"accept_len": self._ints_differ(mine.accepted, theirs.accepted)}
         if not self.staged:
-            found["accepted rows"] = self._lists_differ(accepted_rows(self.mine), accepted_rows(self.theirs))
-            found["tokens"] = self._lists_differ(output_tokens(self.mine), output_tokens(self.theirs))
-            found["width"] = self._ints_differ(self.mine.width, self.theirs.width)
-            found["layout"] = self._texts_differ(
-                *(b.columns.texts("layout") for b in (self.mine, self.theirs))
-            )
+            found["accepted rows"] = self._lists_differ(self.mine.rows, self.theirs.rows)
+            found["tokens"] = self._lists_differ(self.mine.tokens, self.theirs.tokens)
+            found["width"] = self._ints_differ(mine.width, theirs.width)
+            layouts = (batch.columns.texts("layout") for batch in (mine, theirs))
+            found["layout"] = self._ints_differ(*_coded(*layouts))
         return found
 
     def _of_other(self, values: Int64s) -> Int64s:
@@ -98,9 +126,6 @@ class RankAccepts:
     def _ints_differ(self, mine: Int64s, theirs: Int64s) -> Mask:
         other = self._of_other(theirs)
         return mask((mine != NULL) & (other != NULL) & (mine != other))
-
-    def _texts_differ(self, mine: Texts, theirs: Texts) -> Mask:
-        return self._ints_differ(*_coded(mine, theirs))
 
     def _lists_differ(self, mine: Ragged, theirs: Ragged) -> Mask:
         """Where both lists are there, of one length, and differ; a length of its own is another part."""
@@ -138,21 +163,6 @@ def matched(mine: VerifyBatch, theirs: VerifyBatch) -> Int64s:
         at[np.bincount(side, minlength=len(at)) > 1] = -1
     known = (mine.step != NULL) & mine.request.known
     return np.where(known, at[own], -1)
-
-
-def accepted_rows(batch: VerifyBatch) -> Ragged:
-    """The first n entries of accept_index, counted from the request's root row; as the engine wrote them otherwise."""
-    index, n = batch.ragged("accept_index"), batch.accepted
-    kept = index.within < n[index.owners]
-    values = (index.values - np.where(batch.origin == NULL, 0, batch.origin)[index.owners])[kept]
-    counts = np.bincount(index.owners[kept], minlength=len(batch))
-    known = index.present & (n >= 0) & (batch.origin != NULL)
-    return Ragged(values, np.concatenate(([0], np.cumsum(counts))).astype(np.int64), mask(known))
-
-
-def output_tokens(batch: VerifyBatch) -> Ragged:
-    """What a verify puts out: its predictions at the accepted rows; absent where the path is not known."""
-    return Ragged(batch.on_path("predict"), batch.path.offsets, batch.path.present)
 
 
 def _coded(mine: Texts, theirs: Texts) -> tuple[Int64s, Int64s]:
