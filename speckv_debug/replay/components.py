@@ -51,8 +51,7 @@ class MovedComponents:
 
     def place(self, index: int) -> Place:
         """The first call's place, with the request whose verify owns the first row left behind."""
-        left = [pair for part in self.due(self.base(index)) for pair in self.left(index, part)]
-        return self.launches.place_of_slot(int(self.call[index]), left[0][1] if left else -1)
+        return self.launches.place_of_slot(int(self.call[index]), int(self._first_left[index]))
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
@@ -89,6 +88,18 @@ class MovedComponents:
         return found
 
     @cached_property
+    def _first_left(self) -> Int64s:
+        """Target of each instance's first pair that its first lacking component leaves behind, -1 if none is."""
+        found = np.full(len(self), -1, dtype=np.int64)
+        for number, base in enumerate(self.bases):
+            for part in self.due(base):
+                behind = np.flatnonzero(~self._arrived(part) & (self._base[self._owner] == number))
+                owners, first = np.unique(self.instance[behind], return_index=True)
+                targets = self.moves.tgt_of_src[self._real[behind[first]]]
+                found[owners] = np.where(found[owners] < 0, targets, found[owners])
+        return found
+
+    @cached_property
     def total(self) -> Int64s:
         """Distinct pairs of each instance."""
         return self._distinct(np.ones(len(self.pair), dtype=np.bool_))
@@ -108,10 +119,7 @@ class MovedComponents:
 
     def left(self, index: int, part: Part) -> list[tuple[int, int]]:
         """(src, tgt) of an instance's pairs that no call of this component has."""
-        has = self._has(part)[self._owner]
-        arrived = set(self.pair[has & (self.instance == index)].tolist())
-        at = [int(i) for i in np.flatnonzero(self.instance == index) if int(self.pair[i]) not in arrived]
-        flat = self._real[at].tolist()
+        flat = self._real[(self.instance == index) & ~self._arrived(part)].tolist()
         pairs = [(int(self.moves.src.values[i]), int(self.moves.tgt_of_src[i])) for i in flat]
         return list(dict.fromkeys(pairs))
 
@@ -126,6 +134,12 @@ class MovedComponents:
         first = np.unique(self.pair[counted], return_index=True)[1]
         owners = self.instance[counted][first]
         return np.bincount(owners, minlength=len(self))[: len(self)].astype(np.int64)
+
+    def _arrived(self, part: Part) -> Mask:
+        """Real pairs that some call of this component has."""
+        arrived = np.zeros(int(self.pair.max(initial=-1)) + 1, dtype=np.bool_)
+        arrived[self.pair[self._has(part)[self._owner]]] = True
+        return mask(arrived[self.pair])
 
     def _has(self, part: Part) -> Mask:
         """Calls that move this component."""

@@ -28,7 +28,8 @@ class MoveLaunches:
         """The call's place, with the request whose verify names the slot, if one does."""
         place = self.moves.place(index)
         loc = self.relocations.verifies.ragged("out_cache_loc")
-        for verify in self.relocations.verify[self.relocations.call == index].tolist():
+        first, end = np.searchsorted(self.relocations.call, [index, index + 1])
+        for verify in self.relocations.verify[first:end].tolist():
             if slot in loc[verify]:
                 who = self.relocations.verifies.place(verify)
                 return Place(
