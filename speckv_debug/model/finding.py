@@ -130,5 +130,17 @@ class CheckResult:
     @property
     def judged_share(self) -> float:
         """Judged instances / (judged + unknown), 1.0 if there were none."""
-        judged, missed = sum(self.checked.values()), sum(u.instances for u in self.unknown)
-        return judged / (judged + missed) if judged + missed else 1.0
+        judged, all_ = self._counted
+        return judged / all_ if all_ else 1.0
+
+    @property
+    def judged_percent(self) -> float:
+        """The same in percent, rounded down to a tenth: 100 means all."""
+        judged, all_ = self._counted
+        return 1000 * judged // all_ / 10 if all_ else 100.0
+
+    @property
+    def _counted(self) -> tuple[int, int]:
+        """Judged instances, and all."""
+        judged = sum(self.checked.values())
+        return judged, judged + sum(entry.instances for entry in self.unknown)

@@ -68,8 +68,7 @@ def _judged(result: CheckResult) -> Html | None:
     rules = sum(count > 0 for count in result.checked.values())
     if not judged + missed:
         return None
-    share = int(1000 * result.judged_share) / 10  # rounded down: 100 % means all
-    said = f"Judged {share:g} % of {amount(judged + missed, 'instance')}, by {amount(rules, 'rule')}. "
+    said = f"Judged {result.judged_percent:g} % of {amount(judged + missed, 'instance')}, by {amount(rules, 'rule')}. "
     if not result.unknown:
         return joined([said, "Nothing was left unjudged."])
     why = _reasons(result)

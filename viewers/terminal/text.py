@@ -150,7 +150,7 @@ def _judged(result: CheckResult) -> str:
     judged, missed = sum(result.checked.values()), sum(u.instances for u in result.unknown)
     if not judged + missed:
         return "there is no instance of any rule"
-    share = f"judged {100 * result.judged_share:.1f} % of {number(judged + missed, 'instance')}"
+    share = f"judged {result.judged_percent:.1f} % of {number(judged + missed, 'instance')}"
     why = [f"{u.rule} ({printable(u.why)})" for u in result.unknown]
     if not why:
         return share

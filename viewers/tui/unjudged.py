@@ -51,4 +51,4 @@ def _summary_lines(inspection: Inspection, outcome: Outcome | None) -> Iterator[
 
 def _share(result: CheckResult) -> str:
     instances = sum(result.checked.values()) + sum(unknown.instances for unknown in result.unknown)
-    return f"judged {100 * result.judged_share:.1f} % of {instances:,} instances"
+    return f"judged {result.judged_percent:.1f} % of {instances:,} instances"
