@@ -34,7 +34,12 @@ TABLES = (
     "cache",
     "release",
     "pool_stat",
+    "swa_map",
+    "page_ref",
+    "state_access",
+    "state_commit",
 )
+"""All that the engine can say is recorded; of counted pages and of state beside the KV it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +103,7 @@ def process_of(config: EngineConfig) -> dict[str, Any]:
         "adapter": "reference",
         "rank": {"tp": 0, "pp": 0, "dp": 0},
         "from_start": True,
-        "tables": [*TABLES, *(["swa_map"] if config.window else [])],
+        "tables": list(TABLES),
         "pools": [
             {"name": "full", "kind": "full", "namespace": "target"} | pool,
             {"name": "draft", "kind": "draft", "namespace": "draft", "allocated_by": "full"} | pool,
