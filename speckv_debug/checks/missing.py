@@ -137,7 +137,7 @@ def _undeclared(view: ProcessView) -> Iterator[Loss]:
     Whose ids such slots are can't be told, and with them neither can be what the table's other slots mean. A draft pool
     is known by its name: it has no ids of its own.
     """
-    declared = {"draft"} | {pool.name for pool in view.info.pools if pool.kind in POOL_KINDS}
+    declared = view.info.draft_pools | {pool.name for pool in view.info.pools if pool.kind in POOL_KINDS}
     if not view.info.pools:
         return
     for table in view.process.present:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAIN = "full"
-POOL_KINDS = ("full", "swa", "c4", "c128", "c4_state", "c128_state", "mamba", "draft", "indexer")
+DRAFT = "draft"
+POOL_KINDS = ("full", "swa", "c4", "c128", "c4_state", "c128_state", "mamba", DRAFT, "indexer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,11 @@ class Process:
         if any(pool.name == MAIN for pool in self.pools):
             return MAIN
         return next((p.name for p in self.pools if p.kind == MAIN and not p.allocated_by), MAIN)
+
+    @property
+    def draft_pools(self) -> frozenset[str]:
+        """Names that stand for a drafter's pool: those declared as one, and `draft`, which need not be declared."""
+        return frozenset((DRAFT, *(pool.name for pool in self.pools if pool.kind == DRAFT)))
 
     def records(self, table: str, kind: str | None = None) -> bool:
         """Whether absence of an event of `table` (of `kind`) is evidence."""

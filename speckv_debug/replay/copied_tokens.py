@@ -136,8 +136,7 @@ class CopiedTokens:
 
     @cached_property
     def _drafting(self) -> Mask:
-        drafts = {pool.name for pool in self.info.pools if pool.kind == "draft"} | {"draft"}
-        return self.forward.texts("pool").equal(*drafts)
+        return self.forward.texts("pool").equal(*self.info.draft_pools)
 
     def _alone(self, stored: Mask) -> Mask:
         """Rows that are the only ones of their step and request row: drafters of several layers store several."""

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from speckv_debug.model.process import Process
+from speckv_debug.model.process import DRAFT, Process
 from speckv_debug.replay import draft_fold
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.namespaces import SLOT_LIMIT, Namespaces
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask
 
-DRAFT = "draft"
 MODES = ("draft_extend", "extend", "draft")
 COMPILED_FROM = 20_000
 """Slots from which on compiled code is worth the time to load it."""

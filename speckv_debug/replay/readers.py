@@ -68,9 +68,8 @@ class NextReads:
     def _reading(self) -> Mask:
         forward = self._columns("forward")
         pool = forward.texts("pool")
-        drafts = [p.name for p in self._info.pools if p.kind == "draft"] + ["draft"]
         mode = forward.texts("mode").equal("extend", "decode", "target_verify")
-        return mask(mode & ~pool.equal(*drafts) & (forward.flags("padded") != 1))
+        return mask(mode & ~pool.equal(*self._info.draft_pools) & (forward.flags("padded") != 1))
 
     def first(self, verify: int) -> int:
         """`seq` of the first reader of one verify, END if there is none."""

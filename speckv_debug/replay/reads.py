@@ -37,8 +37,8 @@ class ForwardReads:
 
     def __init__(self, forward: Columns, verifies: VerifyBatch, info: Process) -> None:
         self.columns, self.verifies, self.info = forward, verifies, info
-        drafts = {pool.name for pool in info.pools if pool.kind == "draft"} | {"draft"}
-        drafting = forward.texts("mode").equal("draft", "draft_extend") | forward.texts("pool").equal(*drafts)
+        of_drafter = forward.texts("pool").equal(*info.draft_pools)
+        drafting = forward.texts("mode").equal("draft", "draft_extend") | of_drafter
         of_target = forward.texts("mode").equal(*TARGET) & ~drafting
         told = forward.ints("read_len") != NULL
         accept = verify_of(forward, verifies)

@@ -76,8 +76,7 @@ class TargetWrites:
     @cached_property
     def drafting(self) -> Mask:
         """Rows of `forward` that write into a draft pool."""
-        drafts = {pool.name for pool in self.info.pools if pool.kind == "draft"} | {"draft"}
-        return self.forward.texts("pool").equal(*drafts)
+        return self.forward.texts("pool").equal(*self.info.draft_pools)
 
     def first(self, lists: Ragged) -> Int64s:
         """The first value of each list, NULL without one."""
