@@ -9,7 +9,7 @@ from speckv_debug.checks.length_evidence import lengths_of
 from speckv_debug.checks.rule import Details, Judgement
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.replay.bounds import Bounds
-from speckv_debug.replay.engine_version import preclaims, sglang_version
+from speckv_debug.replay.engine_version import may_preclaim
 from speckv_debug.replay.ragged import NULL
 from speckv_debug.replay.repeats import TABLES, Repeats
 
@@ -18,17 +18,12 @@ def judge_order(bounds: Bounds) -> Judgement:
     """0 <= committed <= allocated <= width."""
     c, k, width = bounds.committed, bounds.allocated, bounds.info.settings.get("row_width")
     both = (c != NULL) & (k != NULL) & ~bounds.ending
-    slack = np.where(bounds.preparing & _may_preclaim(bounds), 1, 0)
+    slack = np.where(bounds.preparing & may_preclaim(bounds.info), 1, 0)
     failed = both & (c > k + slack)
     failed |= ((c != NULL) & (c < 0)) | ((k != NULL) & (k < 0))
     if isinstance(width, int):
         failed |= (bounds.highest != NULL) & (bounds.highest > width)
     return verdict(failed, lambda i: _explain_order(bounds, i), {"no lengths": (c == NULL) & (k == NULL)})
-
-
-def _may_preclaim(bounds: Bounds) -> bool:
-    engine = (bounds.info.engine or "").lower()
-    return preclaims(bounds.info) or (engine == "sglang" and sglang_version(bounds.info) is None)
 
 
 def _explain_order(bounds: Bounds, i: int) -> Details:

@@ -44,6 +44,11 @@ def preclaims(info: Process) -> bool:
     return version is not None and version < NO_PRECLAIM
 
 
+def may_preclaim(info: Process) -> bool:
+    """The same, or SGLang of a release that is not known."""
+    return preclaims(info) or ((info.engine or "").lower() == "sglang" and sglang_version(info) is None)
+
+
 def counts_turns_as_sessions(info: Process) -> bool:
     """Whether the engine's figure of sessions holds that of turns that run."""
     version = sglang_version(info)

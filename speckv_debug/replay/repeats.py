@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from speckv_debug.replay.engine_version import NO_PRECLAIM, sglang_version
+from speckv_debug.replay.engine_version import may_preclaim
 from speckv_debug.replay.lengths import ENDINGS, Lengths
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
@@ -78,7 +78,7 @@ class Repeats:
         event = np.where(self.table == 0, self.event, -1)
         grows, commits = preparing[event], committing[event]
         return {
-            "committed": self._apart("committed") & ~commits & (not self._claims_ahead),
+            "committed": self._apart("committed") & ~commits & (not may_preclaim(self.info)),
             "allocated": self._apart("allocated") & ~grows,
         }
 
@@ -90,12 +90,6 @@ class Repeats:
         loose = np.sort(told.ints("seq")[self.lengths.main & absent])
         first, last = self.spans
         return np.asarray(np.searchsorted(loose, last, side="right") > np.searchsorted(loose, first))
-
-    @property
-    def _claims_ahead(self) -> bool:
-        """A preparation may commit the bonus ahead of its result: old releases of SGLang."""
-        version = sglang_version(self.info)
-        return (self.info.engine or "").lower() == "sglang" and (version is None or version < NO_PRECLAIM)
 
     def _apart(self, name: str) -> Mask:
         now, due = self.now(name), self.due(name)
