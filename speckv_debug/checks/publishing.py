@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from speckv_debug.checks.evidence import named
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.model.finding import Evidence
 from speckv_debug.replay.ledger_facts import Broken
@@ -36,7 +37,7 @@ def _explain(inserts: Publications, i: int) -> Details:
     broken, place, (_, row) = inserts.broken(i), inserts.place(i), inserts.event(i)
     first, last = broken.positions or (0, 0)
     slots, start = _published(inserts, row, broken), inserts.ledger.events.slots["cache"].ints("start")[row]
-    of = "a request" if place.request is None else f"request {place.request}"
+    of = named(place.request)
     positions = f"positions [{first}, {last + 1})" if last > first else f"position {first}"
     message, expected = {
         "uncommitted": (

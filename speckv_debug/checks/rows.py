@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from speckv_debug.checks.evidence import named
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.model.finding import Evidence
 from speckv_debug.replay.row_grants import RowGrants
@@ -67,8 +68,7 @@ def _last(rows: RowGrants, before: int) -> str:
 
 def _who(rows: RowGrants, index: int) -> str:
     place = rows.place(index)
-    name = "a request" if place.request is None else f"request {place.request}"
-    return name if place.epoch is None else f"{name} (epoch {place.epoch})"
+    return named(place.request) + ("" if place.epoch is None else f" (epoch {place.epoch})")
 
 
 def _history(rows: RowGrants, until: int, row: int) -> Evidence:
