@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from speckv_debug.checks.evidence import number
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
+from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.replay.page_history import ranges
 from speckv_debug.replay.reuses import Reuses
@@ -31,15 +30,8 @@ def done_before_it_is_reused(reuses: Reuses) -> Judgement:
     holder gave up while it ran on, and the row itself, whose contents a launch may have copied, are not judged. Without
     device times nothing can be told.
     """
-    told = reuses.known
-    return Judgement(
-        failed=np.flatnonzero(reuses.overlapping),
-        unknown={
-            UNTIMED: np.flatnonzero(~told & (not reuses.timed)),
-            PARTLY: np.flatnonzero(~told & reuses.timed),
-        },
-        explain=lambda i: _explain(reuses, i),
-    )
+    reasons = {PARTLY if reuses.timed else UNTIMED: ~reuses.known}
+    return verdict(reuses.overlapping, lambda i: _explain(reuses, i), reasons)
 
 
 def _explain(reuses: Reuses, i: int) -> Details:

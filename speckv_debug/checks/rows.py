@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from speckv_debug.checks.evidence import named
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
+from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Evidence
 from speckv_debug.replay.row_grants import RowGrants
 
@@ -32,11 +31,8 @@ def one_holder_a_row(rows: RowGrants) -> Judgement:
     failed = rows.held | (rows.other >= 0) | rows.not_held | rows.of_another
     unseen = rows.unseen & ~(rows.other >= 0)
     untold = failed & ~unseen & (not rows.tells_sessions)
-    return Judgement(
-        failed=np.flatnonzero(failed & ~unseen & ~untold),
-        unknown={UNSEEN: np.flatnonzero(unseen), UNTOLD: np.flatnonzero(untold)},
-        explain=lambda i: _explain(rows, i),
-    )
+    reasons = {UNSEEN: unseen, UNTOLD: untold}
+    return verdict(failed & ~unseen & ~untold, lambda i: _explain(rows, i), reasons)
 
 
 def _explain(rows: RowGrants, i: int) -> Details:

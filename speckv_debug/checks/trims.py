@@ -7,8 +7,9 @@ import numpy as np
 from speckv_debug.checks.evidence import number
 from speckv_debug.checks.length_evidence import lengths_of
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
+from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Evidence
-from speckv_debug.replay.ragged import NULL
+from speckv_debug.replay.ragged import NULL, mask
 from speckv_debug.replay.session_trims import CURSORS, SessionTrims
 
 NO_TARGET = "the trim does not tell which length it keeps"
@@ -37,17 +38,10 @@ def nothing_kept_past_the_target(trims: SessionTrims) -> Judgement:
     Exceptions: cursors that end earlier: the window's cursor takes the rest of a page along, which the next turn prefills
     again, and a retracted turn tries again one token short.
     """
-    broken = np.any([trims.past(name) for name in CURSORS], axis=0)
+    broken = mask(np.any([trims.past(name) for name in CURSORS], axis=0))
     told = (trims.after >= 0) & (trims.cursor("committed") != NULL) & (trims.cursor("allocated") != NULL)
-    named = trims.target != NULL
-    return Judgement(
-        failed=np.flatnonzero(broken),
-        unknown={
-            NO_TARGET: np.flatnonzero(~named),
-            NO_LENGTHS: np.flatnonzero(named & ~told & ~broken),
-        },
-        explain=lambda i: _explain(trims, i),
-    )
+    reasons = {NO_TARGET: trims.target == NULL, NO_LENGTHS: ~told & ~broken}
+    return verdict(broken, lambda i: _explain(trims, i), reasons)
 
 
 def _explain(trims: SessionTrims, i: int) -> Details:
