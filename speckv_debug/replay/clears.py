@@ -35,8 +35,7 @@ def only_verify(verifies: VerifyBatch, of_verify: Int64s, step: Int64s, of_event
 def requests_in(clear: Columns, verifies: VerifyBatch) -> Int64s:
     """Code of each clear's request among those of the verifies, -1 if none has it."""
     codes = {name: code for code, name in enumerate(verifies.request.names)}
-    requests = clear.texts("request")
-    return np.array([*(codes.get(name, -1) for name in requests.names), -1])[requests.codes]
+    return clear.texts("request").numbered(codes)
 
 
 def reach(seq: Int64s, verifies: VerifyBatch, *accepts: Int64s) -> tuple[Int64s, Int64s]:

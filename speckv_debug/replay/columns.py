@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,11 @@ class Texts:
         """Where the text is one of `texts`."""
         wanted: Mask = np.array([*(name in texts for name in self.names), False], dtype=np.bool_)
         return wanted[self.codes]  # -1, absent, is the last entry
+
+    def numbered(self, of: Mapping[str, int], absent: int = -1) -> Int64s:
+        """The number of each text, -1 of one that has none, `absent` where there is no text."""
+        found: Int64s = np.array([*(of.get(name, -1) for name in self.names), absent], dtype=np.int64)
+        return found[self.codes]  # -1, absent, is the last entry
 
     @property
     def used(self) -> set[str]:

@@ -108,7 +108,7 @@ class WindowEvictions(Picked):
         """How far the tree was seen to have each report's request, in positions."""
         cache, own = self.lengths.columns("cache"), self.columns.texts("request")
         number = {name: at for at, name in enumerate(cache.texts("request").names)}
-        asked = np.array([*(number.get(name, -1) for name in own.names), -1])[own.codes[self.index]]
+        asked = own.numbered(number)[self.index]
         start, codes = np.maximum(cache.ints("start"), 0), cache.texts("request").codes.astype(np.int64)
         taken = np.where(cache.texts("action").equal("insert"), cache.ints("key_len"), 0)
         told = [start + cache.lists("slots").lengths, taken, cache.ints("served_len")]

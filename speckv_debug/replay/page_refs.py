@@ -51,11 +51,7 @@ class PageRefs(EventUnion):
     def _pool(self, table: str) -> Int64s:
         """Number of each event's pool among those of kind c128, -1 of another; a page_ref without one means the first."""
         numbers = {name: at for at, name in enumerate(self.sizes)}
-        pools = self.columns(table).texts("pool")
-        absent = 0 if table == "page_ref" else -1
-        return np.array([*(numbers.get(name, -1) for name in pools.names), absent], dtype=np.int64)[
-            pools.codes
-        ]
+        return self.columns(table).texts("pool").numbered(numbers, absent=0 if table == "page_ref" else -1)
 
     @cached_property
     def entries(self) -> RefEntries:

@@ -53,12 +53,7 @@ class RingReads:
         return self.access.text_at("action", index) or ""
 
     def _pools(self, table: str) -> Int64s:
-        numbers = {name: at for at, name in enumerate(self.names)}
-        pools = self.columns(table).texts("pool")
-        found: Int64s = np.array([*(numbers.get(name, -1) for name in pools.names), -1], dtype=np.int64)[
-            pools.codes
-        ]
-        return found
+        return self.columns(table).texts("pool").numbered({name: at for at, name in enumerate(self.names)})
 
     @cached_property
     def cells(self) -> RingCells:
