@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.replay.lengths import Lengths
-from speckv_debug.replay.lives import NEVER, search_pairs
+from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask
+from speckv_debug.replay.searching import first_with
 from speckv_debug.replay.slot_events import padding_rows
 
 SLACK_NS = 1_000
@@ -110,11 +111,9 @@ class Reuses:
         lives, running = self.lengths.lives, ~padding_rows(self.forward)
         rows = np.flatnonzero(running & (lives.of("forward") >= 0))
         own, seqs = lives.of("forward")[rows], self.forward.ints("seq")[rows]
-        order = np.lexsort((seqs, own))
-        own, rows, seqs = np.append(own[order], -1), np.append(rows[order], -1), seqs[order]
-        life = lives.of("alloc")[self.grant]
-        place = search_pairs(own[:-1], seqs, np.maximum(life, 0), self.alloc.ints("seq")[self.grant])
-        return np.where((life >= 0) & (own[place] == life), rows[place], -1)
+        life, granted = lives.of("alloc")[self.grant], self.alloc.ints("seq")[self.grant]
+        found: Int64s = np.append(rows, -1)[first_with((own,), seqs, (life,), granted)]
+        return found
 
 
 def _untimed(allocs: int) -> tuple[Int64s, Int64s]:

@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.replay.lengths import Lengths
-from speckv_debug.replay.lives import NEVER, search_pairs
+from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
+from speckv_debug.replay.searching import latest_with
 
 GRANT, RETURN = "row_alloc", "row_free"
 NAMING = ("release", "lengths", "alloc", "forward")
@@ -165,33 +166,23 @@ class RowGrants:
         """Whether the lives of these grants have ended before the instance; a trim is no end."""
         release = self.lengths.columns("release")
         final = np.flatnonzero(~release.texts("kind").equal("session_trim"))
-        ended = [release.ints(name)[final] for name in ("row", "epoch")]
-        pairs = np.stack(
-            [np.concatenate(column) for column in zip((self.row, self.epoch), ended, strict=True)]
+        ended, seqs = (
+            tuple(release.ints(name)[final] for name in ("row", "epoch")),
+            release.ints("seq")[final],
         )
-        number = np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1)
-        own, lives = number[len(self) :], number[: len(self)]
-        seqs = release.ints("seq")[final]
-        order = np.lexsort((seqs, own))
-        life = np.append(lives, 0)[grants]
-        since = np.where(grants < 0, self.seq, self._at(self.seq, grants))
-        counts = [search_pairs(own[order], seqs[order], life, seq) for seq in (self.seq, since)]
-        return mask(counts[0] > counts[1])
+        lives = tuple(self._at(column, grants) for column in (self.row, self.epoch))
+        return self._behind(grants, seqs, latest_with(ended, seqs, lives, self.seq))
 
     def _saved(self, grants: Int64s) -> Mask:
         """Whether a session has saved what the request of these grants held."""
         cache = self.lengths.columns("cache")
         rows = np.flatnonzero(cache.texts("action").equal("session_save") & cache.texts("request").known)
-        texts = cache.texts("request")
-        numbers = np.array([self._numbers.get(name, -1) for name in texts.names] or [-1], dtype=np.int64)
-        own, seqs = numbers[texts.codes[rows]], cache.ints("seq")[rows]
-        order = np.lexsort((seqs, own))
-        request = np.maximum(self.request, 0)
-        saves = [
-            search_pairs(own[order], seqs[order], request, seq)
-            for seq in (self.seq, np.where(grants < 0, self.seq, self._at(self.seq, grants)))
-        ]
-        return mask(saves[0] > saves[1])
+        own, seqs = cache.texts("request").numbered(self._numbers)[rows], cache.ints("seq")[rows]
+        return self._behind(grants, seqs, latest_with((own,), seqs, (self.request,), self.seq))
+
+    def _behind(self, grants: Int64s, seqs: Int64s, found: Int64s) -> Mask:
+        """Whether the event found for each instance, -1 for none, lies behind the grant."""
+        return mask((grants >= 0) & (np.append(seqs, NULL)[found] > self._at(self.seq, grants)))
 
     def _runs_in_it(self, which: Mask) -> Mask:
         """Whether the request that returns the row was the last one that another table named in it."""

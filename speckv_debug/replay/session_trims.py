@@ -9,8 +9,9 @@ import numpy as np
 
 from speckv_debug.kernels.reserve import page_ceil
 from speckv_debug.replay.lengths import Lengths, Picked
-from speckv_debug.replay.lives import NEVER, search_pairs
+from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
+from speckv_debug.replay.searching import first_with
 
 TRIM = "session_trim"
 CURSORS = ("committed", "allocated", "swa_evicted")
@@ -44,11 +45,7 @@ class SessionTrims(Picked):
             return self.index
         rows = np.flatnonzero(self.lengths.main & (self.lengths.lives.of("lengths") >= 0))
         own, seqs = self.lengths.lives.of("lengths")[rows], self._table.ints("seq")[rows]
-        order = np.lexsort((seqs, own))
-        own, rows = np.append(own[order], -1), np.append(rows[order], -1)
-        known = self.life >= 0
-        place = search_pairs(own[:-1], seqs[order], np.where(known, self.life, 0), self.ints("seq"))
-        after = np.where(known & (own[place] == self.life), rows[place], -1)
+        after = np.append(rows, -1)[first_with((own,), seqs, (self.life,), self.ints("seq"))]
         told = np.append(self._table.texts("cause").equal(TRIM), False)
         return np.where(told[after], after, -1)
 
