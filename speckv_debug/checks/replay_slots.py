@@ -112,12 +112,10 @@ def replayed_moves(scope: ReplayedMoves) -> Judgement:
     missing = any_per_list(scope.missing, due.owners, len(scope))
     found = missing | scope.stray | scope.uncalled
     pathless = ~due.path.present & ~batch.padding
-    untold = scope.untold & ~batch.padding
-    hidden = pathless | scope.headless | untold | (due.placeless & ~batch.padding)
+    hidden = pathless | scope.headless | (due.placeless & ~batch.padding)
     reasons = {
         NO_PATH: pathless,
         "the batch begins with requests that are not in the recording": scope.headless,
-        "a source or target of the call is missing": untold,
         "an accepted row has no slot of its own (the dummy slot, or an unknown entry)": due.placeless
         & ~batch.padding,
         "a slot is the target of two pairs: which one stays is not defined": scope.torn,

@@ -225,14 +225,6 @@ class ReplayedMoves:
         return found
 
     @cached_property
-    def untold(self) -> Mask:
-        """Verifies of a call that does not say of each pair what it moves where."""
-        moves, found = self.relocations.moves, np.zeros(len(self), dtype=np.bool_)
-        whole = moves.src.filled & moves.tgt.filled
-        found[self.relocations.verify[~whole[self.relocations.call]]] = True
-        return found
-
-    @cached_property
     def headless(self) -> Mask:
         """Verifies of a batch that begins with requests which are not in the recording."""
         found = np.zeros(len(self), dtype=np.bool_)
