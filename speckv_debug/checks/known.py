@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from speckv_debug.checks.fingerprint import Fingerprint, Spot, fingerprints, spot_of
 from speckv_debug.checks.folding import MORE_COLUMNS
@@ -42,19 +43,19 @@ def without_known(
     of its rule's severity, since what is new among them must not be lost.
     """
     findings, roots = result.findings, roots_of(result.findings)
-    marks = fingerprints(recording, [spot_of(finding) for finding in findings])
-    seen = {marks[root] for root in roots} & set(baseline)
+    marks = _marks(recording, findings)
+    seen = {marks[root][0] for root in roots} & set(baseline)
     kept: list[Finding] = []
     known: dict[str, int] = {}
     for index, finding in enumerate(findings):
         fresh = None
         if _counts(finding):
-            found = _counted(recording, finding)
+            found = marks[index][1:]
             seen |= {mark for mark in found if mark in baseline}
             fresh = _fresh_note(result, finding, found, baseline)
             gone = fresh is None
         else:
-            gone = marks[roots[index]] in baseline
+            gone = marks[roots[index]][0] in baseline
         if gone:
             known[finding.rule] = known.get(finding.rule, 0) + _number(finding)
         else:
@@ -91,8 +92,11 @@ def _spots(note: Finding) -> Iterator[Spot]:
         yield Spot(note.rule, note.process, None if row[pool] is None else str(row[pool]), at)
 
 
-def _counted(recording: Recording, note: Finding) -> list[Fingerprint]:
-    return fingerprints(recording, list(_spots(note)))
+def _marks(recording: Recording, findings: Sequence[Finding]) -> list[list[Fingerprint]]:
+    """The fingerprint of each finding, then those of what it counts; the recording is read once for all."""
+    spots = [[spot_of(finding), *(_spots(finding) if _counts(finding) else ())] for finding in findings]
+    marks = iter(fingerprints(recording, [spot for each in spots for spot in each]))
+    return [list(islice(marks, len(each))) for each in spots]
 
 
 def _number(finding: Finding) -> int:
