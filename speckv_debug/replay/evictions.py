@@ -37,9 +37,8 @@ class WindowEvictions(Picked):
     }
 
     def __init__(self, lengths: Lengths) -> None:
-        table = lengths.columns("lengths")
-        super().__init__(lengths, "lengths", table.ints("swa_evicted") != NULL)
-        which = mask(table.ints("swa_evicted") != NULL)
+        which = mask(lengths.columns("lengths").ints("swa_evicted") != NULL)
+        super().__init__(lengths, "lengths", which)
         self.before = lengths.lives.before("lengths", self.ints("seq"), self.life, which)
         pool = next((pool for pool in self.info.pools if pool.kind == SWA), self.info.pool(None))
         self.page_size = max(1, (pool.page_size if pool is not None else None) or 1)
@@ -124,8 +123,7 @@ class WindowEvictions(Picked):
         """The life was trimmed, restored or reset at this report, or since the one before."""
         own = self.columns.texts("cause").equal(*GOING_BACK)[self.index]
         release, seq = self.lengths.columns("release"), self.ints("seq")
-        every = np.ones(len(release), dtype=np.bool_)
-        latest = self.lengths.lives.before("release", seq, self.life, every)
+        latest = self.lengths.lives.before("release", seq, self.life)
         causes = self.lengths.previous_of(GOING_BACK, seq, self.life)
         since = np.maximum(
             np.append(release.ints("seq"), -1)[latest], np.append(self.columns.ints("seq"), -1)[causes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class United:
         found = (getattr(part, "looks_further", no) for part, no in zip(self.parts, none, strict=True))
         return np.concatenate(list(found))
 
-    @property
+    @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
         """Those of the parts; nothing lies between 1 and 0."""
         found = [
