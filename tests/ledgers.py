@@ -9,7 +9,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from speckv_debug.checks.run import check
-from speckv_debug.model.finding import CheckResult
+from speckv_debug.model.finding import CheckResult, Finding
 from speckv_debug.recording.process_file import process_from
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.recording.schema import SCHEMAS
@@ -155,6 +155,12 @@ class Run:
         )
         assert not raised, raised
         return result
+
+    def only_finding(self, rule: str) -> Finding:
+        """What the rule finds, which is one thing."""
+        result = self.check(rule)
+        assert len(result.findings) == 1, result
+        return result.findings[0]
 
 
 def span(first: int, end: int) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from speckv_debug.model.finding import CheckResult, Finding
+from speckv_debug.model.finding import CheckResult
 from tests.ledgers import Run, span
 
 RULE = "OWN-CONSERVE"
@@ -23,11 +23,6 @@ def count(run: Run, available: int, evictable: int = 0, protected: int = 0, **co
 
 def judged(run: Run) -> CheckResult:
     return run.check(RULE)
-
-
-def finding(run: Run) -> Finding:
-    (found,) = judged(run).findings
-    return found
 
 
 def reasons(run: Run) -> list[str]:
@@ -205,7 +200,7 @@ def test_legitimate(scene: Scene) -> None:
 def test_pages_that_nobody_holds_are_named() -> None:
     run = evicted(freed=False)
     count(run, 56)
-    found = finding(run)
+    found = run.only_finding(RULE)
     assert (found.first_seq, found.pages, found.request) == (len(run.lines) - 1, (2, 3), None)
     assert "8 slots are missing from the sum of pool full: pages [2, 4), which nobody holds" in found.message
     assert found.actual is not None and found.actual.endswith("= 56")
@@ -216,7 +211,7 @@ def test_one_loss_is_told_once_and_counted() -> None:
     run = evicted(freed=False)
     for _ in range(3):
         count(run, 56)
-    assert finding(run).repeats == 2
+    assert run.only_finding(RULE).repeats == 2
 
 
 def test_a_page_that_comes_back_late_ends_it() -> None:
@@ -224,7 +219,7 @@ def test_a_page_that_comes_back_late_ends_it() -> None:
     count(run, 56)
     run.free(span(8, 16), reason="evict")
     count(run, 64)
-    assert finding(run).repeats == 0
+    assert run.only_finding(RULE).repeats == 0
 
 
 def test_a_session_that_is_closed_and_not_freed() -> None:
@@ -233,14 +228,14 @@ def test_a_session_that_is_closed_and_not_freed() -> None:
     run.cache("session_save", span(8, 16), request="r1")
     run.cache("session_close", span(8, 16), request="r1")
     count(run, 56)
-    assert finding(run).pages == (2, 3)
+    assert run.only_finding(RULE).pages == (2, 3)
 
 
 def test_a_transfer_that_ends_without_a_free() -> None:
     run = a_transfer_holds_pages_of_an_ended_request()
     run.lines[-2:] = []
     count(run, 56)
-    assert finding(run).pages == (2, 3)
+    assert run.only_finding(RULE).pages == (2, 3)
 
 
 def test_a_slot_that_the_free_list_has_twice_follows_from_its_second_free() -> None:
@@ -263,7 +258,7 @@ def test_a_figure_that_does_not_fit_the_events(figure: str, by: int) -> None:
     run.cache("session_save", span(8, 16), request="r1")
     figures = {"available": 56, "evictable": 4, "protected": 4, "session": 0}
     count(run, **(figures | {figure: figures[figure] + by}))  # type: ignore[arg-type]
-    found = finding(run)
+    found = run.only_finding(RULE)
     assert found.pages is None and "4 slots" in found.message
 
 

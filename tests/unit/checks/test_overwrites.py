@@ -6,16 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from speckv_debug.model.finding import Finding
 from tests.ledgers import Run, rules_of, span
 
 RULE = "OWN-ORPHAN"
 Scene = Callable[[], Run]
-
-
-def only_finding(run: Run) -> Finding:
-    (found,) = run.check(RULE).findings
-    return found
 
 
 def doubled() -> Run:
@@ -195,7 +189,7 @@ def test_a_session_that_extends_from_its_prefix() -> None:
     run.write(1, 8, [24, 25])
     run.add("lengths", **run.who(1, "turn-2", 1), committed=10, allocated=10, cause="extend")
     run.quiet()
-    found = only_finding(run)
+    found = run.only_finding(RULE)
     assert (found.step, found.request, found.row, found.epoch) == (2, "turn-2", 1, 1)
     assert (found.slots, found.pages) == ((16, 17), (4,))
     assert "positions [8, 10): page 4 that it named there, granted at event 1" in found.message
@@ -207,7 +201,7 @@ def test_one_slot_of_a_pool_of_single_slots() -> None:
     run.start(1, span(10, 16))
     run.write(1, 2, [30, 13])
     run.quiet()
-    found = only_finding(run)
+    found = run.only_finding(RULE)
     assert (found.slots, found.pages) == ((12,), (12,)) and "positions [2, 3)" in found.message
 
 
@@ -227,7 +221,7 @@ def test_a_launch_of_a_later_step_settles_it_at_the_end() -> None:
     run.write(2, 0, span(8, 16))
     run.step = 2
     run.forward(2, 10, [30])
-    assert only_finding(run).first_seq == 9
+    assert run.only_finding(RULE).first_seq == 9
 
 
 # ---- unknown --------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from speckv_debug.model.finding import Finding
 from speckv_debug.replay import written_slots
 from tests.ledgers import Run, span
 
@@ -36,11 +35,6 @@ def served(run: Run, slots: list[int]) -> None:
     run.write(2, 0, slots)
     run.grow(2, [40], start=len(slots))
     run.forward(2, len(slots), [40], "extend")
-
-
-def only_finding(run: Run) -> Finding:
-    (found,) = run.check(RULE).findings
-    return found
 
 
 # ---- legitimate patterns: nothing may be reported -------------------------------------------------
@@ -139,7 +133,7 @@ def test_positions_that_are_not_committed() -> None:
     run.add("lengths", **run.who(1, None, 1), committed=11, allocated=12, cause="verify_commit")
     run.step = 3
     run.cache("insert", span(8, 20), request="r1")
-    found = only_finding(run)
+    found = run.only_finding(RULE)
     assert (found.step, found.request, found.slots, found.pages) == (3, "r1", (19,), (4,))
     assert found.message == "position 11 of request r1 becomes matchable without being committed"
 
@@ -147,7 +141,7 @@ def test_positions_that_are_not_committed() -> None:
 def test_slots_that_the_row_does_not_name_there() -> None:
     run = prefilled()
     run.cache("insert", [*span(8, 12), *span(20, 24)], request="r1")
-    found = only_finding(run)
+    found = run.only_finding(RULE)
     assert (
         "takes slots [20, 24) for positions [4, 8) of request r1, whose row names [12, 16)" in found.message
     )
@@ -168,7 +162,7 @@ def read_before_it_is_written() -> Run:
 
 
 def test_a_node_that_is_read_before_it_is_written() -> None:
-    found = only_finding(read_before_it_is_written())
+    found = read_before_it_is_written().only_finding(RULE)
     assert (
         found.request == "r1" and "was served and read at a step before anyone wrote to it" in found.message
     )
@@ -178,7 +172,7 @@ def test_a_node_that_is_read_and_never_written() -> None:
     run = read_before_it_is_written()
     run.lines[-1]["slots"] = span(16, 18)
     run.lines[-1]["start"] = 8
-    assert only_finding(run).first_seq == 4
+    assert run.only_finding(RULE).first_seq == 4
 
 
 # ---- unknown --------------------------------------------------------------------------------------

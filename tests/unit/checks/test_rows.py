@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from speckv_debug.model.finding import Finding
 from tests.ledgers import Run, rules_of
 
 RULE = "OWN-ROW"
@@ -20,11 +19,6 @@ def grant(run: Run, row: int, request: str | None, epoch: int | None = 1) -> Non
 
 def back(run: Run, row: int, request: str | None, epoch: int | None = 1) -> None:
     run.add("row_free", row=row, epoch=epoch, request=request)
-
-
-def only_finding(run: Run) -> Finding:
-    (found,) = run.check(RULE).findings
-    return found
 
 
 # ---- legitimate patterns: nothing may be reported -------------------------------------------------
@@ -127,7 +121,7 @@ def test_a_row_handed_out_while_it_is_held() -> None:
     grant(run, 3, "a", 4)
     run.step = 5
     grant(run, 3, "b", 5)
-    found = only_finding(run)
+    found = run.only_finding(RULE)
     assert (found.step, found.request, found.row, found.epoch) == (5, "b", 3, 5)
     assert found.message == "row 3 is handed out to request b (epoch 5) while request a (epoch 4) holds it"
     assert [row[2:4] for row in found.evidence[0].rows] == [("row_alloc", "a"), ("row_alloc", "b")]
@@ -137,7 +131,7 @@ def test_two_requests_in_one_epoch() -> None:
     run = Run()
     grant(run, 3, "a", 4)
     grant(run, 3, "b", 4)
-    assert "while request a (epoch 4) holds it" in only_finding(run).message
+    assert "while request a (epoch 4) holds it" in run.only_finding(RULE).message
 
 
 def test_a_row_that_a_session_keeps() -> None:
@@ -146,14 +140,14 @@ def test_a_row_that_a_session_keeps() -> None:
     run.cache("session_save", [], request="turn-1")
     run.release(1, 4, 4, "session_trim", request="turn-1", target=4)
     grant(run, 1, "b", 2)
-    assert only_finding(run).request == "b"
+    assert run.only_finding(RULE).request == "b"
 
 
 def test_a_second_row_of_a_request() -> None:
     run = Run()
     grant(run, 1, "a")
     grant(run, 2, "a")
-    found = only_finding(run)
+    found = run.only_finding(RULE)
     assert found.message == "row 2 is handed out to request a (epoch 1), which holds row 1 still"
     assert [evidence.title for evidence in found.evidence] == ["row 2", "row 1"]
 
@@ -162,7 +156,7 @@ def test_a_row_given_back_twice() -> None:
     run = a_row_is_used_again()
     back(run, 1, "r3", 3)
     assert (
-        only_finding(run).message
+        run.only_finding(RULE).message
         == "row 1 is given back by request r3 (epoch 3), but it is free since event 5"
     )
 
@@ -170,7 +164,7 @@ def test_a_row_given_back_twice() -> None:
 def test_a_row_that_was_never_handed_out() -> None:
     run = Run()
     back(run, 1, "a")
-    assert only_finding(run).actual == "no event of the row before"
+    assert run.only_finding(RULE).actual == "no event of the row before"
 
 
 @pytest.mark.parametrize(("request_", "epoch"), [("a", 1), ("b", 2), (None, 1)])
@@ -180,7 +174,7 @@ def test_a_row_given_back_by_another(request_: str | None, epoch: int) -> None:
     back(run, 1, "a")
     grant(run, 1, "c", 2)
     back(run, 1, request_, epoch)
-    assert "while request c (epoch 2) holds it" in only_finding(run).message
+    assert "while request c (epoch 2) holds it" in run.only_finding(RULE).message
 
 
 def test_what_follows_on_the_same_row_has_one_cause() -> None:

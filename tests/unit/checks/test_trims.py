@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from speckv_debug.model.finding import Finding
 from tests.ledgers import Run, rules_of, span
 
 RULE = "OWN-TRIM"
@@ -23,11 +22,6 @@ def trimmed(target: int | None = 9, page_size: int = 4, **after: Any) -> Run:
     if after:
         run.add("lengths", **run.who(1, None, 1), **(after | {"cause": after.get("cause", "session_trim")}))
     return run
-
-
-def only_finding(run: Run) -> Finding:
-    (found,) = run.check(RULE).findings
-    return found
 
 
 # ---- legitimate patterns: nothing may be reported -------------------------------------------------
@@ -87,7 +81,7 @@ def test_a_pool_of_another_namespace() -> None:
     ],
 )
 def test_a_cursor_past_the_target(after: dict[str, int], said: str) -> None:
-    found = only_finding(trimmed(**after))
+    found = trimmed(**after).only_finding(RULE)
     assert (found.step, found.request, found.row, found.epoch) == (3, "r1", 1, 1)
     assert found.message == f"the row is trimmed to 9 positions, but {said}"
     assert found.evidence[0].columns == ("cursor", "before", "at most", "after")
@@ -95,7 +89,8 @@ def test_a_cursor_past_the_target(after: dict[str, int], said: str) -> None:
 
 
 def test_single_slots_have_no_rest_of_a_page() -> None:
-    assert only_finding(trimmed(page_size=1, committed=9, allocated=10)).actual == "committed 9, allocated 10"
+    run = trimmed(page_size=1, committed=9, allocated=10)
+    assert run.only_finding(RULE).actual == "committed 9, allocated 10"
 
 
 def test_a_commit_past_what_is_allocated_follows_from_it() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from speckv_debug.model.finding import CheckResult, Finding
+from speckv_debug.model.finding import CheckResult
 from speckv_debug.replay.ledger import Ledger
 from tests.ledgers import Run, span
 from tests.unit.replay.test_ledger_compiled import both
@@ -41,12 +41,6 @@ def verify(run: Run, row: int, slots: list[int] | None, **columns: Any) -> None:
     run.add("accept", **(run.who(row, None, 1) | line | columns))
 
 
-def only_finding(run: Run) -> Finding:
-    result = run.check(RULE)
-    assert len(result.findings) == 1, result
-    return result.findings[0]
-
-
 def reasons(result: CheckResult) -> dict[str, int]:
     assert not result.findings
     return {unknown.why: unknown.instances for unknown in result.unknown}
@@ -59,7 +53,7 @@ def reasons(result: CheckResult) -> dict[str, int]:
 def test_a_forward_writes_into_a_page_of_another_request(mode: str) -> None:
     run = two_requests()
     run.forward(2, 8, [28, 17], mode, pool="full")
-    finding = only_finding(run)
+    finding = run.only_finding(RULE)
     assert (finding.request, finding.pages, finding.slots) == ("r2", (4,), (17,))
     assert "is granted to request r1" in finding.message
     writer, holder = finding.evidence[0].rows
@@ -69,13 +63,13 @@ def test_a_forward_writes_into_a_page_of_another_request(mode: str) -> None:
 def test_a_verify_writes_into_a_page_of_another_request() -> None:
     run = two_requests()
     verify(run, 2, [16, 29])
-    assert only_finding(run).slots == (16,)
+    assert run.only_finding(RULE).slots == (16,)
 
 
 def test_a_forward_writes_into_the_prefix_that_it_shares() -> None:
     run = in_the_tree()
     run.forward(2, 4, span(12, 16) + span(20, 24), "extend")
-    finding = only_finding(run)
+    finding = run.only_finding(RULE)
     assert finding.pages == (3,) and "is part of the prefix tree" in finding.message
     assert finding.evidence[0].rows[-1] == ("reads", "r1", 1, 1, None, "[4, 8)")
 
@@ -84,7 +78,7 @@ def test_a_forward_writes_into_what_a_session_keeps() -> None:
     run = two_requests()
     run.cache("session_save", span(8, 18), request="r1")
     run.forward(2, 8, [9])
-    assert "is kept by the session of request r1" in only_finding(run).message
+    assert "is kept by the session of request r1" in run.only_finding(RULE).message
 
 
 def test_the_draft_pool_uses_the_targets_ids() -> None:
@@ -97,7 +91,7 @@ def test_the_draft_pool_uses_the_targets_ids() -> None:
     run.forward(2, 8, [28, 29], "draft", pool="draft")
     assert not run.check(RULE).findings
     run.forward(2, 8, [17], "draft", pool="draft")
-    assert only_finding(run).slots == (17,)
+    assert run.only_finding(RULE).slots == (17,)
 
 
 def test_a_write_long_after_its_request_has_ended() -> None:
@@ -107,7 +101,7 @@ def test_a_write_long_after_its_request_has_ended() -> None:
     run.start(3, span(8, 18))
     run.step = 9
     verify(run, 1, [16, 17])
-    assert only_finding(run).request == "r1"
+    assert run.only_finding(RULE).request == "r1"
 
 
 # ---- legitimate patterns --------------------------------------------------------------------------
