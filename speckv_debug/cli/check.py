@@ -6,7 +6,6 @@ Exit code 0: nothing found that a baseline does not know; 1: an error or a warni
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from speckv_debug.cli.opening import reading
 from speckv_debug.cli.output import claim, typed
 from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.cli.replaying import add_replay_options
+from speckv_debug.cli.streams import wants_color
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.finding import CheckResult
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         from speckv_debug.viewers.terminal import text
 
-        text.render(result, recording, sys.stdout, verbose=args.verbose, color=_wants_color())
+        text.render(result, recording, sys.stdout, verbose=args.verbose, color=wants_color())
     _say_next(args.recording, recording, result)
     return VERDICTS[result.verdict]
 
@@ -160,10 +160,6 @@ def _disabled(args: argparse.Namespace, config: Config) -> tuple[str, ...]:
 
     would = {rule.id for rule in select(args.rule, args.ignore, args.replay)} - set(args.rule)
     return tuple(id for id in config.disable if id in would and not args.rule)
-
-
-def _wants_color() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _say_next(path: Path, recording: Recording, result: CheckResult) -> None:

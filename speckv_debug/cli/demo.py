@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speckv_debug.cli.hint import inspect_command
 from speckv_debug.cli.output import add_output_options, claim, typed
+from speckv_debug.cli.streams import wants_color
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.text import printable
@@ -121,14 +121,10 @@ def _show(out: Path, report: Path) -> tuple[Recording, CheckResult]:
 
     recording: Recording = open_recording(out)
     result = check(recording)
-    text.render(result, recording, sys.stdout, color=_wants_color())
+    text.render(result, recording, sys.stdout, color=wants_color())
     sys.stdout.flush()
     write_report(recording, result, report)
     return recording, result
-
-
-def _wants_color() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _say(words: str) -> None:

@@ -32,6 +32,11 @@ def ready_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def wants_color() -> bool:
+    """Whether standard output is a terminal that shows colour, and nobody said NO_COLOR."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 def give_up_output() -> None:
     """Throw away what standard output still holds, so that the interpreter's end doesn't try it again."""
     try:
