@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
 from typing import Literal
 
 from speckv_debug.checks import RULES
 from speckv_debug.checks.rule import Rule
 from speckv_debug.errors import UsageError
+from speckv_debug.model.labels import meant
 
 Replay = Literal["on", "off", "only"]
 NEAR = 0.5
@@ -60,6 +60,5 @@ def named(id: str) -> Rule:
     """
     if (rule := RULES.get(id.upper())) is not None:
         return rule
-    near = difflib.get_close_matches(id.upper(), RULES, n=1, cutoff=NEAR)
-    hint = f"Did you mean {near[0]}? " if near else ""
+    hint = meant(id.upper(), RULES, NEAR)
     raise UsageError(f"there is no rule {id!r}", f"{hint}`speckv-debug rules` lists all.")

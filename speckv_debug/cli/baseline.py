@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from speckv_debug.errors import UsageError
+from speckv_debug.model.labels import meant
 from speckv_debug.model.text import printable
 
 if TYPE_CHECKING:
@@ -81,11 +81,8 @@ def _entry(shown: str, at: int, value: Any) -> Fingerprint:
 def _refuse_unknown(shown: str, where: str, keys: Iterable[str], known: Sequence[str]) -> None:
     for key in keys:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"Did you mean {near[0]}? " if near else ""
-            raise UsageError(
-                f"{shown}: {where}{printable(key)} is no key", f"{hint}Known: {', '.join(known)}."
-            )
+            remedy = f"{meant(key, known)}Known: {', '.join(known)}."
+            raise UsageError(f"{shown}: {where}{printable(key)} is no key", remedy)
 
 
 def _rule(shown: str, at: int, id: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 from speckv_debug.errors import UsageError
 from speckv_debug.model.finding import Severity
+from speckv_debug.model.labels import meant
 from speckv_debug.model.text import printable
 
 FILE = "pyproject.toml"
@@ -90,9 +90,8 @@ def _config(file: Path, table: Any) -> Config:
         raise _wrong(file, "", f"is {_kind(table)}, not a table", f"Write the heading [{TABLE}].")
     for key in table:
         if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, n=1)
-            hint = f"Did you mean {near[0]}? " if near else ""
-            raise _wrong(file, key, "is no key of this table", f"{hint}Known: {', '.join(KEYS)}.")
+            remedy = f"{meant(key, KEYS)}Known: {', '.join(KEYS)}."
+            raise _wrong(file, key, "is no key of this table", remedy)
     baseline = table.get("baseline")
     if baseline is not None and (not isinstance(baseline, str) or not baseline):
         raise _wrong(

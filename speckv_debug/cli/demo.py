@@ -6,7 +6,6 @@ A fault makes it do once what a real bug did. The exit code is 0 whatever was fo
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from speckv_debug.cli.output import add_output_options, claim, typed
 from speckv_debug.cli.streams import wants_color
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
+from speckv_debug.model.labels import meant
 from speckv_debug.model.text import printable
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ def _fault(name: str | None) -> Fault | None:
         return None
     fault = fault_named(name)
     if fault is None:
-        near = difflib.get_close_matches(name, [each.name for each in FAULTS], n=1)
-        hint = f"Did you mean {near[0]}? " if near else ""
+        hint = meant(name, (each.name for each in FAULTS))
         raise UsageError(
             f"there is no fault {printable(name)}", f"{hint}`speckv-debug demo --list-faults` names them all."
         )

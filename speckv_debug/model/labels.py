@@ -32,6 +32,12 @@ def nearest(wanted: str, known: Sequence[str]) -> Sequence[str]:
     return difflib.get_close_matches(wanted, known, n=SHOWN, cutoff=ALIKE) or known
 
 
+def meant(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """`Did you mean run? ` for the one name that looks most like the wanted one; nothing if none is so much alike."""
+    near = difflib.get_close_matches(wanted, list(known), n=1, cutoff=cutoff)
+    return f"Did you mean {near[0]}? " if near else ""
+
+
 def some(names: Iterable[str], most: int = SHOWN) -> str:
     """A few names, escaped, and how many more there are."""
     shown = [printable(name) for name in names]
