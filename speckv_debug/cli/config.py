@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,6 +66,8 @@ def configured(args: argparse.Namespace, start: Path) -> Config:
 
 def _table(file: Path) -> Any:
     """The table, None if the file has none."""
+    import tomllib  # not for a command that reads no configuration
+
     try:
         found: Any = tomllib.loads(file.read_bytes().decode("utf-8"))
     except OSError as error:
