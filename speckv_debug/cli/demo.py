@@ -86,6 +86,7 @@ def _fault(name: str | None) -> Fault | None:
 def _record(out: Path, force: bool, seed: int, fault: Fault | None) -> None:
     from speckv_debug.cli.claiming import Claim
     from speckv_debug.collectors.reference.demo import record_demo
+    from speckv_debug.viewers.terminal.headline import number
 
     with Claim(out, force) as place:
         _say(f"recording the reference engine into {typed(out)}" + (f", {fault.name}" if fault else ""))
@@ -94,9 +95,7 @@ def _record(out: Path, force: bool, seed: int, fault: Fault | None) -> None:
     requests = demo.outcome.requests.values()
     served = sum(request.epoch is not None for request in requests)
     left = f"; {len(requests) - served} gave up while waiting" if served < len(requests) else ""
-    _say(
-        f"served {served} request{'' if served == 1 else 's'} in {demo.outcome.engine.observer.step} steps{left}"
-    )
+    _say(f"served {number(served, 'request')} in {demo.outcome.engine.observer.step} steps{left}")
     if fault:
         _tell_fault(fault, demo)
 
