@@ -11,9 +11,15 @@ from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.activity import Grant
-from speckv_debug.collectors.sglang.lengths import plain, reserve_columns
+from speckv_debug.collectors.sglang.lengths import reserve_columns
 from speckv_debug.collectors.sglang.levels import tells_reserves_late
-from speckv_debug.collectors.sglang.requests import Batch, committed_of_all, lengths_of_all, rows_of
+from speckv_debug.collectors.sglang.requests import (
+    Batch,
+    committed_of_all,
+    lengths_of_all,
+    plain,
+    rows_of,
+)
 from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.staging import Staged
 from speckv_debug.recording.blocks import Cut, Each

@@ -21,6 +21,7 @@ from speckv_debug.collectors.sglang.requests import (
     is_settled,
     lengths_of_all,
     nobody_has,
+    plain,
     rows_now,
 )
 from speckv_debug.collectors.sglang.scene import Scene
@@ -165,13 +166,6 @@ def _columns(
         "cause": cause,
         "cut": None if cuts is None else Each(cuts),
     }
-
-
-def plain(lengths: list[Any]) -> list[Any]:
-    """Lengths as plain integers, 0 where the engine has none."""
-    if list(map(type, lengths)).count(int) == len(lengths):
-        return lengths
-    return [int(length or 0) for length in lengths]
 
 
 def reserve_columns(

@@ -125,7 +125,7 @@ _get_id = attrgetter("rid")
 
 def rows_of(reqs: Sequence[Any]) -> list[int | None]:
     """`row_of` of each."""
-    rows = _kept_of_all(reqs, "req_pool_idx")
+    rows = rows_now(reqs)
     if list(map(type, rows)).count(int) == len(rows):
         return rows
     return [None if row is None else int(row) for row in rows]
@@ -133,14 +133,19 @@ def rows_of(reqs: Sequence[Any]) -> list[int | None]:
 
 def committed_of_all(reqs: Sequence[Any]) -> list[int]:
     """`committed_of` of each."""
-    lengths = _kept_of_all(reqs, "kv_committed_len")
-    return lengths if list(map(type, lengths)).count(int) == len(lengths) else [int(n or 0) for n in lengths]
+    return plain(committed_now(reqs))
 
 
 def allocated_of_all(reqs: Sequence[Any]) -> list[int]:
     """`allocated_of` of each."""
-    lengths = _kept_of_all(reqs, "kv_allocated_len")
-    return lengths if list(map(type, lengths)).count(int) == len(lengths) else [int(n or 0) for n in lengths]
+    return plain(_kept_of_all(reqs, "kv_allocated_len"))
+
+
+def plain(lengths: list[Any]) -> list[Any]:
+    """Lengths as plain integers, 0 where the engine has none."""
+    if list(map(type, lengths)).count(int) == len(lengths):
+        return lengths
+    return [int(length or 0) for length in lengths]
 
 
 def ids_of(reqs: Sequence[Any]) -> list[str | None]:
