@@ -60,7 +60,7 @@ class Journal:
         launched: Batches launched so far.
         overlap: Whether scheduling and forward overlap; without, events have no lane.
         is_live: Whether events are taken: false before the scheduler is known and after the recording ended.
-        phases: What the engine is doing, the innermost last.
+        phases: What the engine is doing, the innermost last: idle, prepare, forward or settle.
 
     Args:
         muted: Tables that are not recorded at this level.
@@ -78,23 +78,6 @@ class Journal:
     @property
     def is_live(self) -> bool:
         return self.bound and self.sink.active
-
-    @property
-    def phase(self) -> str:
-        """What the engine is doing: idle, prepare, forward or settle."""
-        return self.phases[-1]
-
-    @property
-    def step(self) -> int:
-        """The step that an event carries now."""
-        return self.launched + (self.phase == PREPARE)
-
-    @property
-    def lane(self) -> str | None:
-        """The overlapping host lane that an event belongs to now; None if there is one lane."""
-        if not self.overlap:
-            return None
-        return "forward" if self.phase == FORWARD else "schedule"
 
     def during(self, phase: str) -> During:
         """Let events belong to a phase."""

@@ -95,7 +95,7 @@ class MoveHooks:
         """Both lists were made for this call, and nobody writes to them again."""
         name, _, components = self._of(pool)
         load, places = stage_all(pair)
-        caller = self._scene.activity.movers[-1]
+        caller = self._scene.activity.mover
         source = "window" if self._window and caller == "accept" else "table"
         self._scene.journal.defer("move", 1, load, _columns, load, places, name, source, components, caller)
 

@@ -41,7 +41,7 @@ def test_a_batch_is_known_while_it_runs(toy):
     assert toy.scene.activity.in_round == [True]
     leave(object())
     assert toy.scene.activity.batch == ()
-    assert (toy.scene.activity.in_round, toy.scene.journal.phase) == ([False], "idle")
+    assert (toy.scene.activity.in_round, toy.scene.journal.phases) == ([False], ["idle"])
 
 
 def test_idle_turns_say_the_pools_once(toy):
