@@ -166,14 +166,11 @@ class PageHooks:
     @contextmanager
     def _outermost(self, family: str, allocator: Any) -> Iterator[bool]:
         """Whether this is the engine's own call of the scheduler's allocator, not one made by another."""
-        if allocator is not self._scene.engine.allocator or family in self._inside:
-            yield False
-            return
-        self._inside.add(family)
+        entered = self._enter((family,), allocator)
         try:
-            yield True
+            yield entered is not None
         finally:
-            self._inside.discard(family)
+            self.left(entered)
 
 
 def _group(action: str, group: int) -> dict[str, Any]:
