@@ -108,41 +108,45 @@ def _handed_on(result: Any) -> tuple[Any, Any, Any]:
     return lengths, bonus, getattr(following, "accept_tokens", None) if bonus is None else None
 
 
-def accept_columns(
-    load: Load,
-    places: Sequence[int | None],
-    there: list[bool],
-    table_slots: Staged | None,
-    requests: Batch,
-    shape: tuple[int, int, int],
-    algorithm: str | None,
-    sampling: str,
-) -> Columns:
+class _AcceptColumns:
     """The columns of `accept`, one row a request, once the tensors have arrived."""
-    named = zip(compress(STAGED, there), places, strict=True)
-    values = {name: load.values(place)[None] for name, place in named if place is not None}
-    slots = None if table_slots is None else table_slots.resolve()[None]
-    whole = _arrived(values, slots, len(requests), shape)
-    return {**_settled(requests, shape, algorithm, sampling, values), **whole}
+
+    def __call__(
+        self,
+        load: Load,
+        places: Sequence[int | None],
+        there: list[bool],
+        table_slots: Staged | None,
+        requests: Batch,
+        shape: tuple[int, int, int],
+        algorithm: str | None,
+        sampling: str,
+    ) -> Columns:
+        """Those of one verify."""
+        named = zip(compress(STAGED, there), places, strict=True)
+        values = {name: load.values(place)[None] for name, place in named if place is not None}
+        slots = None if table_slots is None else table_slots.resolve()[None]
+        whole = _arrived(values, slots, len(requests), shape)
+        return {**_settled(requests, shape, algorithm, sampling, values), **whole}
+
+    @staticmethod
+    def together(given: Sequence[tuple[Any, ...]]) -> tuple[Columns, list[Columns]] | None:
+        """Those of all rows of many verifies, and the others of each; None if the verifies are not alike."""
+        _, places, there, slots, requests, shape, *_ = given[0]
+        alike = (list(places), there, slots is None, len(requests), shape)
+        if any(alike != (list(p), t, s is None, len(r), h) for _, p, t, s, r, h, *_ in given):
+            return None
+        stacks = stacked([each[0] for each in given], places)
+        if stacks is None:
+            return None
+        values = dict(zip(compress(STAGED, there), stacks, strict=True))
+        if slots is not None:
+            slots = np.stack([each[3].resolve() for each in given])
+        rest = [_settled(r, h, algorithm, sampling, values) for *_, r, h, algorithm, sampling in given]
+        return _arrived(values, slots, len(requests), shape), rest
 
 
-def _accepts_together(given: Sequence[tuple[Any, ...]]) -> tuple[Columns, list[Columns]] | None:
-    """The same of many verifies at once: the columns of all rows, and the others of each; None if they are not alike."""
-    _, places, there, slots, requests, shape, *_ = given[0]
-    alike = (list(places), there, slots is None, len(requests), shape)
-    if any(alike != (list(p), t, s is None, len(r), h) for _, p, t, s, r, h, *_ in given):
-        return None
-    stacks = stacked([each[0] for each in given], places)
-    if stacks is None:
-        return None
-    values = dict(zip(compress(STAGED, there), stacks, strict=True))
-    if slots is not None:
-        slots = np.stack([each[3].resolve() for each in given])
-    rest = [_settled(r, h, algorithm, sampling, values) for _, _, _, _, r, h, algorithm, sampling in given]
-    return _arrived(values, slots, len(requests), shape), rest
-
-
-accept_columns.together = _accepts_together  # type: ignore[attr-defined]
+accept_columns = _AcceptColumns()
 
 
 def _settled(
