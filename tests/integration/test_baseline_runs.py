@@ -11,13 +11,10 @@ import torch
 
 from speckv_debug.checks.known import baseline_of, without_known
 from speckv_debug.checks.run import check
-from speckv_debug.collectors.reference.demo import DemoClock, demo_config
+from speckv_debug.collectors.reference.demo import record_demo
 from speckv_debug.collectors.reference.faults.catalogue import fault_named
-from speckv_debug.collectors.reference.run import process_of, run
-from speckv_debug.collectors.reference.workload import mixed_jobs
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.recording.reader import Recording
-from speckv_debug.recording.recorder import Recorder
 
 FAULTS = (
     "stale-accept-tail",
@@ -42,11 +39,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     @cache
     def judged(name: str, seed: int) -> tuple[Recording, CheckResult]:
         out: Path = folder / f"{name}-{seed}.speckv"
-        fault = fault_named(name)
-        config = demo_config(seed, fault)
-        recorder = Recorder(out, process_of(config))
-        run(config, mixed_jobs(seed), DemoClock(recorder), fault=fault)
-        recorder.close()
+        record_demo(out, seed=seed, fault=fault_named(name))
         recording = Recording.open(out)
         return recording, check(recording, replay="off")
 
