@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from speckv_debug.cli import main
 from speckv_debug.recording.jsonl import import_jsonl
+from tests.damaged import damage
 
 REAL = Path(__file__).parents[1] / "recordings" / "real" / "eagle_k4_p64_sync.jsonl.xz"
 WITHDRAWN = "speckv-debug: tp0-pp0-dp0: the export does not list as recorded whole: accept\n"
@@ -21,12 +21,7 @@ COMMANDS = (["check"], ["history", "--page", "3"], ["report", "-o", "-"], ["expo
 def recording(tmp_path: Path) -> Path:
     """A recording of which a page of accept's seq is damaged."""
     import_jsonl(REAL, tmp_path / "x.speckv")
-    (path,) = (tmp_path / "x.speckv").glob("*/accept/00000.parquet")
-    chunk = pq.read_metadata(path).row_group(0).column(0)
-    start = min(at for at in (chunk.dictionary_page_offset, chunk.data_page_offset) if at is not None)
-    end, data = start + chunk.total_compressed_size, bytearray(path.read_bytes())
-    data[end - 8 : end] = bytes(byte ^ 0xFF for byte in data[end - 8 : end])
-    path.write_bytes(bytes(data))
+    damage(tmp_path / "x.speckv", "accept", "seq")
     return tmp_path / "x.speckv"
 
 

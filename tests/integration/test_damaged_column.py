@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from speckv_debug.recording.jsonl import import_jsonl
@@ -16,6 +15,7 @@ from speckv_debug.replay.pool_state import Use, pool_states
 from speckv_debug.replay.request_life import request_life
 from speckv_debug.replay.slot_history import slot_history
 from speckv_debug.replay.timeline import Timeline
+from tests.damaged import damage
 
 REAL = Path(__file__).parents[1] / "recordings" / "real" / "eagle_k4_p64_sync.jsonl.xz"
 
@@ -31,20 +31,6 @@ def recording(tmp_path: Path) -> Path:
             write_part(part, table.slice(0, half))
             write_part(part.with_name("00001.parquet"), table.slice(half))
     return tmp_path / "x.speckv"
-
-
-def damage(recording: Path, table: str, column: str, part: int = 1) -> None:
-    """Overwrite the values of one column."""
-    (path,) = recording.glob(f"*/{table}/{part:05}.parquet")
-    meta = pq.read_metadata(path).row_group(0)
-    chunk = next(
-        c for i in range(meta.num_columns) if (c := meta.column(i)).path_in_schema.split(".")[0] == column
-    )
-    data = bytearray(path.read_bytes())
-    start = min(at for at in (chunk.dictionary_page_offset, chunk.data_page_offset) if at is not None)
-    end = start + chunk.total_compressed_size
-    data[end - 8 : end] = bytes(byte ^ 0xFF for byte in data[end - 8 : end])
-    path.write_bytes(bytes(data))
 
 
 def opened(recording: Path) -> ProcessRecording:
@@ -63,7 +49,7 @@ def split_at(recording: Path, table: str) -> int:
 def test_histories_leave_the_part_out_and_say_so(recording: Path, table: str, column: str) -> None:
     whole = slot_history(opened(recording), page=3)
     life = request_life(opened(recording), "long.1")
-    damage(recording, table, column)
+    damage(recording, table, column, part=1)
     behind = split_at(recording, table)
 
     def left(events: Any) -> list[Any]:
@@ -79,7 +65,7 @@ def test_histories_leave_the_part_out_and_say_so(recording: Path, table: str, co
 
 @pytest.mark.parametrize(("table", "column"), [("free", "reason"), ("alloc", "slots"), ("lengths", "cause")])
 def test_pages_are_unknown_behind_what_is_lost(recording: Path, table: str, column: str) -> None:
-    damage(recording, table, column)
+    damage(recording, table, column, part=1)
     process, behind = opened(recording), split_at(recording, table)
     timeline = Timeline(process)
     (before,) = pool_states(timeline.at(behind - 1))
