@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from speckv_debug.cli import main
+from tests.goldens import golden
 
 TESTS = Path(__file__).parents[1]
 CASES = {
@@ -37,9 +37,5 @@ def test_output_is_the_golden_one(
         ["check", f"{case}.speckv", "--format", form, "--replay", "on" if case in REPLAYED else "off"]
     )
     out = capsys.readouterr().out
-    golden = TESTS / "golden" / "check" / f"{case}.{form}"
-    if os.environ.get("UPDATE_GOLDEN"):
-        golden.parent.mkdir(exist_ok=True)
-        golden.write_text(out)
-    assert out == golden.read_text()
+    assert out == golden(f"check/{case}.{form}", out)
     assert code == CASES[case]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from speckv_debug.cli import main
+from tests.goldens import golden
 
 TESTS = Path(__file__).parents[1]
 CASES = {
@@ -30,8 +30,4 @@ def test_output_is_the_golden_one(
     command, *options = CASES[case]
     assert main([command, "run.speckv", *options, "--format", form]) == 0
     out = capsys.readouterr().out
-    golden = TESTS / "golden" / "history" / f"{case}.{form}"
-    if os.environ.get("UPDATE_GOLDEN"):
-        golden.parent.mkdir(exist_ok=True)
-        golden.write_text(out)
-    assert out == golden.read_text()
+    assert out == golden(f"history/{case}.{form}", out)
