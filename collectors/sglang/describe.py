@@ -63,7 +63,7 @@ def _parallel_context() -> Any:
 
 def pools(engine: Engine) -> tuple[dict[str, Any], ...]:
     """Entries of `pools`: the target pool, and the draft pool that shares its slot ids."""
-    shared = {"slots": engine.slots, "page_size": engine.page_size, "reserved_slots": engine.page_size}
+    shared = {"slots": engine.slots, "page_size": engine.page_size, "reserved_slots": engine.reserved_slots}
     found = [
         {"name": "full", "kind": "full", **shared, "namespace": "target", **_content(engine.target_pool)}
     ]

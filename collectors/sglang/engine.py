@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from speckv_debug.collectors.sglang.families import bypasses, frees_each_round
@@ -17,6 +17,9 @@ WORKER_PATHS = (
 )
 EAGLE_FAMILY = ("EAGLE", "EAGLE3", "NEXTN")
 """Algorithms whose draft pool is a token ahead."""
+
+SHARING_ALLOCATORS = ("Unified", "MultiEnded", "HiSparse")
+"""Parts of the names of allocators that count by what may be granted, in bytes or on two levels."""
 
 
 class Engine:
@@ -72,13 +75,38 @@ class Engine:
     def slots(self) -> int:
         """Slots that the allocator can hand out: whole pages, of the full pool where there is a smaller one beside."""
         size = self.allocator.size_full if self.has_window else self.allocator.size
-        return int(size) // self.page_size * self.page_size
+        return int(size) // self.reserved_slots * self.reserved_slots
+
+    @property
+    def reserved_slots(self) -> int:
+        """Slots in front that are never handed out: one page, of each rank that the pages are spread over."""
+        return self.page_size * int(getattr(self.allocator, "shard_size", 1))
 
     @property
     def available(self) -> int:
         """Slots that are free, of the full pool."""
+        return int(self.count_free())
+
+    @property
+    def count_free(self) -> Callable[[], int]:
+        """What counts the free slots, of the full pool.
+
+        With pages spread over ranks (`PageInterleavePoolAllocator`, 0.5.20 and later) `available_size` is what the
+        fullest rank still allows, not what is free.
+        """
         allocator = self.allocator
-        return int(allocator.full_available_size() if self.has_window else allocator.available_size())
+        found: Callable[[], int] = (
+            allocator.full_available_size
+            if self.has_window
+            else getattr(allocator, "aggregate_free_size", None) or allocator.available_size
+        )
+        return found
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether how much is available moves with another pool: unified memory, or a copy on the host beside."""
+        names = [cls.__name__ for cls in type(self.allocator).__mro__]
+        return any(part in name for name in names for part in SHARING_ALLOCATORS)
 
     @property
     def has_window(self) -> bool:

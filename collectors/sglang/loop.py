@@ -12,9 +12,9 @@ from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.journal import FORWARD, PREPARE, SETTLE
 from speckv_debug.collectors.sglang.levels import DETAILED
+from speckv_debug.collectors.sglang.pool_account import PoolAccount, columns
 from speckv_debug.collectors.sglang.requests import NO_BATCH, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.collectors.sglang.sessions import held_by_sessions
 from speckv_debug.collectors.staging import send
 
 REMEMBERED_RESULTS = 64
@@ -55,14 +55,7 @@ class LoopHooks:
         self._settled_at: tuple[int, int] | None = None
         self._counts = scene.level >= DETAILED
         self._speculates = scene.engine.algorithm is not None
-        self._total, tree, engine = scene.engine.slots, scene.engine.tree, scene.engine
-        observer = getattr(engine.scheduler, "pool_stats_observer", None)
-        self._holds = engine.sessions is not None or observer is not None
-        allocator = engine.allocator
-        self._available = allocator.full_available_size if engine.has_window else allocator.available_size
-        swa = tree.supports_swa()
-        self._evictable = tree.full_evictable_size if swa else tree.evictable_size
-        self._protected = tree.full_protected_size if swa else tree.protected_size
+        self._account = PoolAccount(scene.engine)
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         yield targets.NEXT_BATCH, self._during(PREPARE)
@@ -119,7 +112,7 @@ class LoopHooks:
 
     def on_idle(self, call: Call) -> Steps:
         """on_idle() runs at every empty turn of the loop, and may raise for a leak: record the pools before."""
-        now = (self._scene.journal.launched, int(self._scene.engine.allocator.available_size()))
+        now = (self._scene.journal.launched, self._scene.engine.available)
         if now != self._settled_at:
             self._settled_at = now
             self.pool_stat()
@@ -145,13 +138,4 @@ class LoopHooks:
 
     def pool_stat(self) -> None:
         """The engine's own account, all on the host."""
-        session = held_by_sessions(self._scene.engine) if self._holds else 0
-        given = (self._available(), self._evictable(), self._protected(), session, self._total)
-        self._scene.journal.defer("pool_stat", 1, None, _account, *given)
-
-
-def _account(available: Any, evictable: Any, protected: Any, session: Any, total: int) -> dict[str, Any]:
-    """The columns of `pool_stat`."""
-    counts = {"available": available, "evictable": evictable, "protected": protected}
-    whole = {name: int(count) for name, count in counts.items()}
-    return {"pool": "full", **whole, "session": session, "total": total}
+        self._scene.journal.defer("pool_stat", 1, None, columns, *self._account.figures())

@@ -45,8 +45,8 @@ class Events:
         self.emit_rows(table, rows, {"step": step, "lane": lane, **make(*given)})
 
     @contextmanager
-    def recording(self, algorithm: str | None = None) -> Iterator[None]:
-        """Hooks on the allocator's classes, and on what an algorithm calls, while the block runs."""
+    def recording(self, algorithm: str | None = None) -> Iterator[Any]:
+        """Hooks on the allocator's classes, and on what an algorithm calls, while the block runs with the scene."""
         from speckv_debug.collectors.hooking import Patches
         from speckv_debug.collectors.sglang.activity import Activity
         from speckv_debug.collectors.sglang.engine import Engine
@@ -67,7 +67,7 @@ class Events:
         for methods in PageHooks(scene).methods():
             patches.install_methods(methods)
         try:
-            yield
+            yield scene
         finally:
             patches.undo()
 

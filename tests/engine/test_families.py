@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from running import HERE, environment, release_folder
 
+from tests.ledgers import Run
+
 
 def run(script: str, *arguments: str, release: str = "0.5.23") -> dict[str, Any]:
     """What a script prints that drives one part of the engine."""
@@ -44,6 +46,22 @@ def test_slots_and_their_peers_in_the_window_are_those_of_the_engines_mapping(pa
     assert peers == ended == {}
     frees = [event["slots"] for event in told["events"] if event["event"] == "free"]
     assert [len(slots) for slots in frees] == [4, 8 - page], "leaving the window frees no slot"
+
+
+@pytest.mark.full
+def test_pages_spread_over_ranks_are_counted_as_the_engines_leak_check_counts_them() -> None:
+    told = run("real_interleave.py")
+    assert told["failures"] == []
+    events = [{key: value for key, value in event.items() if key != "seq"} for event in told["events"]]
+    stats = [event for event in events if event["event"] == "pool_stat"]
+    assert [stat["available"] for stat in stats] == [36, 32, 24, 32]
+    assert told["floors"] == [32, 32, 24, 32], "what `available_size` says is no account"
+    recording = Run(pools=[told["pool"]])
+    recording.lines = events
+    assert recording.check("OWN-CONSERVE").checked == {"OWN-CONSERVE": 4}
+    assert recording.check().findings == ()
+    stats[0]["available"] = told["floors"][0]
+    assert [finding.rule for finding in recording.check("OWN-CONSERVE").findings] == ["OWN-CONSERVE"]
 
 
 @pytest.mark.full
