@@ -16,6 +16,7 @@ class TableHooks:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._freeing = False
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         yield from ()
@@ -37,10 +38,18 @@ class TableHooks:
                 self._scene.journal.emit("row_alloc", row=row, epoch=epoch, request=request_id(req))
 
     def row_free(self, call: Call) -> Steps:
-        """free(req): a class of the pool may call its base's."""
+        """free(req): a class of the pool may call its base's; a row that is given back twice is told twice."""
+        if self._freeing:
+            yield
+            return
         identity = self._scene.rows.identity(call["req"])
-        yield
-        if identity.row is not None and self._scene.rows.take_back(identity.row):
+        self._freeing = True
+        try:
+            yield
+        finally:
+            self._freeing = False
+        if identity.row is not None:
+            self._scene.rows.take_back(identity.row)
             self._scene.journal.emit("row_free", **identity.columns())
 
     def write(self, call: Call) -> Steps:
