@@ -92,8 +92,13 @@ def _needs(engine: Engine) -> dict[str, tuple[str, ...]]:
     needs = dict(NEEDS)
     if engine.caches_on_host:
         del needs["cache"]
-    if engine.algorithm is None:
-        return needs
+    if engine.algorithm is not None:
+        needs = _speculating(engine, needs)
+    return _beside(engine, needs)
+
+
+def _speculating(engine: Engine, needs: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """What speculation adds."""
     for table, hooks in SPECULATIVE.items():
         needs[table] = (*needs.get(table, ()), *hooks)
     if engine.algorithm == NGRAM:
@@ -103,17 +108,18 @@ def _needs(engine: Engine) -> dict[str, tuple[str, ...]]:
         needs["accept"] = (*needs["accept"], "verify", "prepare_verify")
     if engine.draft_runners and not engine.hides_drafts:
         needs.update(DRAFTING)
-    return needs_of(engine.algorithm, _beside(engine, needs))
+    return needs_of(engine.algorithm, needs)
 
 
 def _beside(engine: Engine, needs: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """What sessions, a sliding window and a hand-off to another machine add."""
     found = dict(needs)
     if engine.sessions is not None:
-        found["release"] = (*needs["release"], *SESSIONS)
-        found |= {"cache": (*needs["cache"], *SESSIONS)} if "cache" in needs else {}
+        for table in {"release", "lengths", "row_free", "cache"} & needs.keys():
+            found[table] = (*needs[table], *SESSIONS)
     if engine.has_window:
         found["swa_map"] = ("allocate", "free", "free_swa")
     if hooks := TRANSFERS.get(str(engine.argument("disaggregation_mode"))):
         found["transfer"] = hooks
+        found["lengths"] = (*found["lengths"], *hooks)
     return found
