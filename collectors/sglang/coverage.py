@@ -50,6 +50,10 @@ SESSIONS = (
 )
 TRANSFERS = {"decode": ("preallocate", "received", "release"), "prefill": ("send_chunk", "release")}
 
+BEHIND_ENCODER = ("accept", "forward", "table_write")
+"""Tables left out for encoder-decoder models: their rows begin with the encoder's slots, but `seq_lens` and positions don't
+count these (`ScheduleBatch.prepare_encoder_info_extend`), so no event of these tables would name the row's own positions."""
+
 
 def recorded_tables(
     engine: Engine,
@@ -59,29 +63,35 @@ def recorded_tables(
 ) -> tuple[str, ...]:
     """The tables and kinds that are recorded whole, `note` and `drop` included."""
     works = {name: to is not None and name not in broken for name, to in resolved.items()}
-    needs = _at_level(_needs(engine), level)
-    if engine.has_encoder:
-        needs.pop(
-            "table_write", None
-        )  # what a plain decode writes lies behind the encoder's slots, and is not read back
+    needs = _at_level(_needs(engine), level, untaken_tables(engine, level))
     if levels.tells_reserves_late(level, engine.algorithm):
         needs["reserve"] = ("prepare_decode",)
     loop = tuple(hook for hook in SCHEDULING if levels.hooked(hook, level))
     absent = OPTIONAL | CHAIN_HOOKS
     whole = {t for t, hooks in needs.items() if all(works.get(h, h in absent) for h in (*hooks, *loop))}
     kinds = {table for table in whole if table.startswith("forward:")}
-    if kinds == {table for table in needs if table.startswith("forward:")} and not engine.hides_drafts:
+    if (
+        kinds
+        and kinds == {table for table in needs if table.startswith("forward:")}
+        and not engine.hides_drafts
+    ):
         whole = (whole - kinds) | {"forward"} if level > levels.BRIEF else whole
     return (*without_unseen(sorted(whole), engine.bypass), "note", "drop")
 
 
-def _at_level(needs: Mapping[str, tuple[str, ...]], level: int) -> dict[str, tuple[str, ...]]:
+def untaken_tables(engine: Engine, level: int) -> Collection[str]:
+    """Tables of which nothing is taken, by the level and by the kind of model."""
+    return frozenset((*levels.muted_tables(level), *(BEHIND_ENCODER if engine.has_encoder else ())))
+
+
+def _at_level(
+    needs: Mapping[str, tuple[str, ...]], level: int, muted: Collection[str]
+) -> dict[str, tuple[str, ...]]:
     """What is filled at a level, and by which of its hooks; hidden states are compacted at level 3 alone."""
-    muted = levels.muted_tables(level)
     found = {
         table: tuple(hook for hook in hooks if levels.hooked(hook, level))
         for table, hooks in needs.items()
-        if table not in muted
+        if table not in muted and table.partition(":")[0] not in muted
     }
     if level < levels.FORENSIC and "compact" in found.get("compact", ()):
         found["compact:predict"] = found.pop("compact")

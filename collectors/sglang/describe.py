@@ -94,6 +94,7 @@ def settings(engine: Engine) -> dict[str, Any]:
         "overlap": engine.overlaps,
         "row_width": engine.row_width,
         "context_len": getattr(engine.target_runner.model_config, "context_len", None),
+        "encoder_decoder": engine.has_encoder or None,
         "strip_thinking_cache": bool(engine.argument("strip_thinking_cache", False)) or None,
         **{f"{axis}_size": engine.argument(f"{axis}_size") for axis in ("tp", "pp", "dp", "dcp")},
         **(_speculation(engine) if engine.algorithm else {}),

@@ -12,6 +12,7 @@ from speckv_debug.collectors.sglang.coverage import (
     SESSIONS,
     SPECULATIVE,
     recorded_tables,
+    untaken_tables,
 )
 
 
@@ -66,11 +67,17 @@ def test_a_function_that_a_release_does_without_is_no_hole_but_a_broken_hook_is(
     assert "alloc" not in recorded_tables(engine(), everything(), {"alloc_spec"})
 
 
+@pytest.mark.parametrize("level", [1, 2, 3])
 @pytest.mark.parametrize("algorithm", [None, "EAGLE"])
-def test_rows_behind_an_encoder_are_not_claimed(algorithm):
-    assert "table_write" in recorded_tables(engine(algorithm), everything(), ())
-    tables = recorded_tables(engine(algorithm, encoder=True), everything(), ())
-    assert "table_write" not in tables and {"alloc", "free", "lengths"} <= set(tables)
+def test_positions_behind_an_encoder_are_not_claimed(algorithm, level):
+    behind = {"accept", "forward", "table_write"}
+    tables = recorded_tables(engine(algorithm), everything(), (), level)
+    assert behind & {table.partition(":")[0] for table in tables}
+    tables = recorded_tables(engine(algorithm, encoder=True), everything(), (), level)
+    assert not behind & {table.partition(":")[0] for table in tables}
+    assert {"row_alloc", "lengths", "release"} <= set(tables)
+    assert behind <= untaken_tables(engine(algorithm, encoder=True), level)
+    assert not {"accept", "forward"} & untaken_tables(engine(algorithm), level)
 
 
 @pytest.mark.parametrize("algorithm", [None, "EAGLE"])
