@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from speckv_debug import __version__
 from speckv_debug.errors import RecordingError
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 from speckv_debug.recording.atomic import beside, remove, swap_in, unwritable, write_json
 from speckv_debug.recording.import_process import ProcessImport
 from speckv_debug.recording.line_values import event_name, event_values, parse_object, unknown_columns
@@ -140,9 +140,7 @@ class _Import:
         write_json(self._folder / MANIFEST, self._manifest or {"format_version": FORMAT_VERSION, **manifest})
         for (table, column), (first, count) in self._ignored.items():
             near = nearest(column, SCHEMAS[table].names)
-            what = (
-                f"{self._name}:{first}: {table} has no column {column!a}; ignored in {count} line(s). {near}"
-            )
+            what = f"{self._name}:{first}: {table} has no column {column!a}; ignored in {amount(count, 'line')}. {near}"
             self._remarks.append(what.rstrip())
         return ImportSummary(tuple(self._labels), self._events, tuple(self._remarks))
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from speckv_debug.model.finding import CheckResult, Finding, Severity
-from speckv_debug.viewers.html.markup import Html, amount, element, joined
+from speckv_debug.model.text import amount
+from speckv_debug.viewers.html.markup import Html, element, joined
 from speckv_debug.viewers.html.outline import RootCause
 
 MARKS = {"findings": "✗ found", "clean": "✓ nothing found", "unknown": "? can't be judged"}

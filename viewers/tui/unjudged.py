@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from textual.content import Content
 
 from speckv_debug.model.finding import CheckResult, Unknown
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.outline import Outcome
@@ -51,4 +51,4 @@ def _summary_lines(inspection: Inspection, outcome: Outcome | None) -> Iterator[
 
 def _share(result: CheckResult) -> str:
     instances = sum(result.checked.values()) + sum(unknown.instances for unknown in result.unknown)
-    return f"judged {result.judged_percent:.1f} % of {instances:,} instances"
+    return f"judged {result.judged_percent:.1f} % of {amount(instances, 'instance')}"

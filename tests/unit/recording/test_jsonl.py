@@ -201,8 +201,8 @@ def test_unknown_columns_are_counted(tmp_path: Path) -> None:
     text = b'{"event":"process"}\n' + b'{"event":"alloc","slot":[1]}\n' * 3 + b'{"event":"note","x":null}\n'
     summary = import_jsonl(io.BytesIO(text), tmp_path / "r")
     slot, other = summary.remarks
-    assert ":2:" in slot and "'slot'" in slot and "3 line(s)" in slot and 'Did you mean "slots"?' in slot
-    assert ":5:" in other and "1 line(s)" in other
+    assert ":2:" in slot and "'slot'" in slot and "3 lines." in slot and 'Did you mean "slots"?' in slot
+    assert ":5:" in other and "1 line." in other
 
 
 def test_seq_continues_after_a_given_one(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
 
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.outline import Outcome
 from speckv_debug.viewers.tui.widgets.key_bar import KeyBar
@@ -112,5 +112,5 @@ def state_of(outcome: Outcome | None, progress: str) -> Content:
         return Content.styled("? can't be judged", ink.DOUBT)
     found = len(outcome.entries)
     if verdict == "clean":
-        return Content.styled("✓ nothing found" + (f", {found} notes" if found else ""), ink.GOOD)
-    return Content.styled(f"✗ {found} finding{'s' if found > 1 else ''}", ink.BAD)
+        return Content.styled("✓ nothing found" + (f", {amount(found, 'note')}" if found else ""), ink.GOOD)
+    return Content.styled(f"✗ {amount(found, 'finding')}", ink.BAD)
