@@ -34,8 +34,13 @@ def headline(
     facts = Content.styled(f"  {_facts(inspection, lookups)}", ink.FAINT)
     if outcome is None:
         return Content.assemble((f"⋯ {progress}", ink.DOUBT), "\n", facts)
-    sign, style = SIGNS[outcome.result.verdict]
+    sign, style = SIGNS[sure(outcome.result)]
     return Content.assemble((f"{sign} {_verdict(outcome)}", style), "\n", facts)
+
+
+def sure(result: CheckResult) -> str:
+    """The verdict, `unknown` also where nothing was found and most could not be judged."""
+    return "unknown" if result.verdict == "clean" and result.mostly_unknown else result.verdict
 
 
 def _facts(inspection: Inspection, lookups: Mapping[str, StepLookup]) -> str:
@@ -53,9 +58,10 @@ def _verdict(outcome: Outcome) -> str:
     result = outcome.result
     if result.verdict == "unknown":
         return "can't be judged: no instance of any rule had what it needs"
-    judged = f"{amount(sum(result.checked.values()), 'instance')} of {amount(_ruled(result), 'rule')} judged"
+    judged = f"{amount(result.judged_instances, 'instance')} of {amount(_ruled(result), 'rule')} judged"
     if result.verdict == "clean":
-        return f"nothing found · {judged}{_notes(outcome)}"
+        share = f", {result.judged_percent:.1f} % of all" if result.mostly_unknown else ""
+        return f"{result.nothing_found} · {judged}{share}{_notes(outcome)}"
     since = f", since step {outcome.first_step}" if outcome.first_step is not None else ""
     then = f", {amount(outcome.consequences, 'consequence')}" if outcome.consequences else ""
     return f"{amount(outcome.roots, 'root cause')}{then}{since}{_notes(outcome)}"
