@@ -12,7 +12,7 @@ SCHEDULING = ("next_batch", "run_batch", "process_result")
 NEEDS: dict[str, tuple[str, ...]] = {
     "alloc": ("allocate", "alloc_extend", "alloc_decode"),
     "free": (
-        *("free", "free_pages", "group_begin", "group_end", "insert", "evict"),
+        *("free", "free_full", "free_pages", "group_begin", "group_end", "insert", "evict"),
         *("release", "release_tail", "checkpoint", "cache_finished"),
     ),
     "free_group": ("group_begin", "group_end"),
@@ -27,7 +27,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "forward:decode": ("model_forward", "worker_forward", "run_batch"),
 }
 OPTIONAL = frozenset(
-    {"alloc_spec", "cache_finished", "draft_tail", "free_pages", "move_core", "release_tail"}
+    {"alloc_spec", "cache_finished", "draft_tail", "free_full", "free_pages", "move_core", "release_tail"}
 )
 """Hooks of functions that some releases do without; where one is, it has to work."""
 SPECULATIVE: dict[str, tuple[str, ...]] = {
@@ -53,6 +53,10 @@ TRANSFERS = {"decode": ("preallocate", "received", "release"), "prefill": ("send
 BEHIND_ENCODER = ("accept", "forward", "table_write")
 """Tables left out for encoder-decoder models: their rows begin with the encoder's slots, but `seq_lens` and positions don't
 count these (`ScheduleBatch.prepare_encoder_info_extend`), so no event of these tables would name the row's own positions."""
+
+ALL_WINDOW = ("alloc", "free", "free_group", "cache", "table_write", "pool_stat", "swa_map")
+"""Tables left out where all layers have a window (`PureSWATokenToKVPoolAllocator`): a row's slots are freed one after the
+other while it runs, and no law knows of that."""
 
 
 def recorded_tables(
@@ -81,7 +85,9 @@ def recorded_tables(
 
 def untaken_tables(engine: Engine, level: int) -> Collection[str]:
     """Tables of which nothing is taken, by the level and by the kind of model."""
-    return frozenset((*levels.muted_tables(level), *(BEHIND_ENCODER if engine.has_encoder else ())))
+    encoder, window = (BEHIND_ENCODER, engine.has_encoder), (ALL_WINDOW, engine.is_all_window)
+    by_model = (table for tables, holds in (encoder, window) if holds for table in tables)
+    return frozenset((*levels.muted_tables(level), *by_model))
 
 
 def _at_level(
@@ -128,7 +134,7 @@ def _beside(engine: Engine, needs: dict[str, tuple[str, ...]]) -> dict[str, tupl
         for table in {"release", "lengths", "row_free", "cache"} & needs.keys():
             found[table] = (*needs[table], *SESSIONS)
     if engine.has_window:
-        found["swa_map"] = ("allocate", "free", "free_swa")
+        found["swa_map"] = ("allocate", "free", "free_full", "free_swa", "swa_set", "swa_clear")
     if hooks := TRANSFERS.get(str(engine.argument("disaggregation_mode"))):
         found["transfer"] = hooks
         found["lengths"] = (*found["lengths"], *hooks)

@@ -37,6 +37,7 @@ def engine(
         bypass=bypass,
         sessions=sessions,
         has_window=window,
+        is_all_window=False,
         argument={"disaggregation_mode": mode}.get,
     )
 
@@ -91,10 +92,13 @@ def test_what_a_session_does_is_told_by_hooks_of_its_own(algorithm):
 
 @pytest.mark.parametrize("algorithm", [None, "EAGLE"])
 def test_peers_and_transfers_are_claimed_without_speculation_too(algorithm):
-    more = {"free_swa", "preallocate", "received"}
+    peers = ("free_full", "free_swa", "swa_set", "swa_clear")
+    more = {*peers, "preallocate", "received"}
     beside = engine(algorithm, window=True, mode="decode")
     assert {"swa_map", "transfer", "lengths"} <= set(recorded_tables(beside, everything(*more), ()))
-    assert not {"transfer", "lengths"} & set(recorded_tables(beside, everything("free_swa"), ()))
+    assert not {"transfer", "lengths"} & set(recorded_tables(beside, everything(*peers), ()))
+    without = everything(*more) | {"swa_clear": None}
+    assert "swa_map" not in recorded_tables(beside, without, ())
     assert not {"swa_map", "transfer"} & set(recorded_tables(engine(algorithm), everything(*more), ()))
 
 
