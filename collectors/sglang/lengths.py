@@ -91,8 +91,8 @@ class LengthHooks:
         who, reserve = scene.rows.batch(reqs), None if self._reserve is None else self._reserve()
         given = (who, before, after[1], reserve, scene.engine.page_size)
         scene.journal.defer("reserve", count, None, reserve_columns, *given)
-        given = (who, who.rows, after, "spec_prepare", None, None, self._evicted(reqs))
-        scene.journal.defer("lengths", count, None, _columns, *given)
+        told = (who, who.rows, after, "spec_prepare", None, None, self._evicted(reqs))
+        scene.journal.defer("lengths", count, None, _columns, *told)
 
     def resolving(self, call: Call) -> tuple[Call, Any, list[Any]]:
         """_resolve_spec_v2_tokens(result, batch): a request that has ended or was retracted should commit nothing.
