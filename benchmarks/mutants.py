@@ -1,12 +1,14 @@
 """How well `check` judges: clean recordings with one change in one event, and clean ones unchanged.
 
-    python benchmarks/mutants.py [--seeds 0:50] [--changes 60] [--kind real] [--by table] [--missed] [--out FILE]
+    python benchmarks/mutants.py [--seeds 0:50] [--changes 60] [--kind real] [--by table] [--tables reserve,alloc]
+        [--missed] [--inexact] [--out FILE]
     python benchmarks/mutants.py --clean --seeds 0:2000
 
 Each base is the reference engine over random settings, one a seed, or with `--kind real` and `hand` the stored recordings,
 numbered from 0; each gets so many changes, drawn from all kinds of change and all columns that it fills. Whether a change matters is decided
 by a dictionary model that shares no code with the laws. With `--out` each outcome is a line of that file, and what it holds
-already is not judged again: a run that was stopped goes on, and ranges of seeds add up. `--clean` judges unchanged
+already is not judged again: a run that was stopped goes on, and ranges of seeds add up; with `--tables` only events of
+these are changed. `--clean` judges unchanged
 recordings; whatever is found there is a false alarm, and the exit code is 1.
 """
 
@@ -27,7 +29,7 @@ import torch
 from benchmarks.mutation import bases, kinds
 from benchmarks.mutation.bases import Base
 from benchmarks.mutation.judging import Judged, Outcome, judge, judged
-from benchmarks.mutation.table import missed, report
+from benchmarks.mutation.table import inexact, missed, report
 
 BY = {
     "kind": lambda o: o.kind,
@@ -43,8 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
     start = time.perf_counter()
     if args.clean:
         return clean(args.seeds, start)
-    outcomes = list(run(args.kind, args.seeds, args.changes, args.out))
+    outcomes = list(run(args.kind, args.seeds, args.changes, args.out, args.tables))
     lines = [*report(outcomes, BY[args.by]), *(["", *missed(outcomes)] if args.missed else [])]
+    lines += ["", *inexact(outcomes)] if args.inexact else []
     print("\n".join(lines))
     print(f"{len(outcomes)} changes in {time.perf_counter() - start:.0f} s", file=sys.stderr)
     return 0
@@ -58,7 +61,9 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--changes", type=int, default=60, help="of each base")
     parser.add_argument("--kind", choices=("reference", "real", "hand"), default="reference")
     parser.add_argument("--by", choices=tuple(BY), default="kind")
+    parser.add_argument("--tables", type=_names_of, default=frozenset(), help="change events of these only")
     parser.add_argument("--missed", action="store_true", help="list what matters and is not found")
+    parser.add_argument("--inexact", action="store_true", help="list what is found elsewhere")
     parser.add_argument("--clean", action="store_true", help="judge unchanged recordings")
     parser.add_argument("--out", type=Path, help="file of outcomes, one a line; taken up again")
     return parser.parse_args(arguments)
@@ -67,6 +72,10 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 def _range(text: str) -> range:
     first, _, end = text.partition(":")
     return range(int(first), int(end)) if end else range(int(first))
+
+
+def _names_of(text: str) -> frozenset[str]:
+    return frozenset(text.split(","))
 
 
 def clean(seeds: Iterable[int], start: float) -> int:
@@ -82,7 +91,9 @@ def clean(seeds: Iterable[int], start: float) -> int:
     return int(alarms > 0)
 
 
-def run(kind: str, seeds: range, changes: int, out: Path | None = None) -> Iterator[Outcome]:
+def run(
+    kind: str, seeds: range, changes: int, out: Path | None = None, tables: frozenset[str] = frozenset()
+) -> Iterator[Outcome]:
     """The outcomes of so many changes of each base, those of `out` first."""
     known = list(_kept(out)) if out and out.exists() else []
     yield from known
@@ -91,20 +102,22 @@ def run(kind: str, seeds: range, changes: int, out: Path | None = None) -> Itera
         due = [n for n in range(changes) if (name, n) not in done]
         if not due or (base := _base(name)) is None:
             continue
-        for outcome in outcomes_of(judged(base), seed, due):
+        for outcome in outcomes_of(judged(base), seed, due, tables):
             if out:
                 with out.open("a") as file:
                     file.write(json.dumps(outcome.as_json()) + "\n")
             yield outcome
 
 
-def outcomes_of(base: Judged, seed: int, due: Iterable[int]) -> Iterator[Outcome]:
+def outcomes_of(
+    base: Judged, seed: int, due: Iterable[int], tables: frozenset[str] = frozenset()
+) -> Iterator[Outcome]:
     """The changes of these numbers; none of a base that is not clean itself."""
     if base.rules:
         print(f"{base.base.name} is not clean: {', '.join(base.rules)}", file=sys.stderr)
         return
     for number in due:
-        mutant = kinds.drawn(base.base, seed, number)
+        mutant = kinds.drawn(base.base, seed, number, tables)
         if mutant is not None:
             yield judge(base, number, mutant)
 

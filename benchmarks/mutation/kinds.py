@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -93,9 +93,17 @@ def _kinds_of(column: str, value: Any) -> Iterator[str]:
         yield "cut"
 
 
-def drawn(base: Base, seed: int, number: int) -> Mutant | None:
-    """The change of that number: a kind, a table and a column drawn from all that there are; the same each time."""
+def drawn(base: Base, seed: int, number: int, tables: Collection[str] = ()) -> Mutant | None:
+    """The change of that number: a kind, a table and a column drawn from all that there are; the same each time.
+
+    With `tables` the table is one of these.
+    """
     rng, found = random.Random(f"{seed} {number}"), targets(base)
+    if tables:
+        some = {kind: {t: of[t] for t in of if t in tables} for kind, of in found.items()}
+        found = {kind: of for kind, of in some.items() if of}
+    if not found:
+        return None
     kind = rng.choice(list(found))
     table = rng.choice(list(found[kind]))
     return mutant(rng, base, kind, table, rng.choice(found[kind][table]))

@@ -200,9 +200,15 @@ def _alloc(state: State, line: Line) -> None:
     pool = state.allocator(line)
     size, free = state.page_size(pool), state.free_of(pool)
     for slot in line.get("slots") or ():
-        state.granted[pool, slot // size] = (line.get("request"), *life(line))
+        state.granted[pool, slot // size] = (_holder(state, line), *life(line))
         if slot % size == 0:
             count(free, slot // size, -1)
+
+
+def _holder(state: State, line: Line) -> Any:
+    """Who an event is about; where it tells the row only, the request that holds the row with that epoch."""
+    epoch, request = state.rows.get(line.get("row"), (None, None))
+    return line.get("request") or (request if epoch is not None and epoch == line.get("epoch") else None)
 
 
 def _free(state: State, line: Line) -> None:

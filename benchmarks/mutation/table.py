@@ -69,6 +69,14 @@ def missed(outcomes: Iterable[Outcome]) -> Iterator[str]:
     yield from markdown(("table", "column", "kind", "differs first", "unknown", "missed"), rows)
 
 
+def inexact(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """What matters and is found at another step or request, by table, column, kind and the findings."""
+    some = (o for o in outcomes if o.consequence and not o.is_loss and o.found and not o.exact)
+    count = Counter((o.table, o.column, o.kind, o.consequence, ", ".join(o.rules)) for o in some)
+    rows = [(*key, str(n)) for key, n in count.most_common()]
+    yield from markdown(("table", "column", "kind", "differs first", "found by", "inexact"), rows)
+
+
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """A table."""
     for row in (head, ["---"] * len(head), *rows):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from speckv_debug.checks.evidence import named
+from speckv_debug.checks.rows_used import judge_returns, judge_uses
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
-from speckv_debug.checks.verdict import verdict
+from speckv_debug.checks.verdict import united_verdict, verdict
 from speckv_debug.model.finding import Evidence
 from speckv_debug.replay.row_grants import RowGrants
+from speckv_debug.replay.united import United
 
 UNSEEN = "who held the row before was not recorded"
 UNTOLD = "sessions and resets of the tree were not recorded: they hand rows on without an event of the row"
@@ -21,13 +23,23 @@ SHOWN = 8
     look_at="ReqToTokenPool.alloc, free",
     follows=("OWN-ROW",),
 )
-def one_holder_a_row(rows: RowGrants) -> Judgement:
+def one_holder_a_row(rows: United) -> Judgement:
     """A request row is handed out only when no life holds it, a request holds one row, and its holder gives it back.
+
+    Whatever is done in a row is done for the request that it was handed out to, between that and its return; when the
+    request has ended, the row comes back before the next settled point, or the launch of a later step.
 
     Exceptions: a prompt in chunks asks for its own row again; a session's row goes on with the next turn, which gives it
     back, and another row may be taken for what a session has saved; a freed row keeps its contents; what a reset of the tree
-    leaves of the rows is unknown.
+    leaves of the rows is unknown. Lengths and frees of a request may come after its row's return. A recording that hands
+    out no row at all says nothing of who uses them.
     """
+    grants, uses, returns = rows.parts
+    return united_verdict(rows, (judge_grants(grants), judge_uses(uses), judge_returns(returns)))
+
+
+def judge_grants(rows: RowGrants) -> Judgement:
+    """Rows are handed out when they are free, and given back by their holder."""
     failed = rows.held | (rows.other >= 0) | rows.not_held | rows.of_another
     unseen = rows.unseen & ~(rows.other >= 0)
     untold = failed & ~unseen & (not rows.tells_sessions)

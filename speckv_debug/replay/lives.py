@@ -59,6 +59,13 @@ class Lives:
         found &= own[place] == lives
         return np.where(found, rows[place], -1)
 
+    def first(self, table: str) -> Int64s:
+        """`seq` of the first event of a table that names each life, NEVER if there is none."""
+        found = np.full(len(self), NEVER, dtype=np.int64)
+        known = self._of[table] >= 0
+        np.minimum.at(found, self._of[table][known], self._columns(table).ints("seq")[known])
+        return found
+
     def _begins(self) -> Int64s:
         begin = np.full(len(self), NEVER, dtype=np.int64)
         for name, numbers in self._of.items():
@@ -77,9 +84,7 @@ class Lives:
     def _next_epoch(self) -> Int64s:
         """`seq` at which the row was allocated again."""
         end = np.full(len(self), NEVER, dtype=np.int64)
-        numbers, seqs = self._of["row_alloc"], self._columns("row_alloc").ints("seq")
-        opened = np.full(len(self), NEVER, dtype=np.int64)
-        np.minimum.at(opened, numbers[numbers >= 0], seqs[numbers >= 0])
+        opened = self.first("row_alloc")
         same_row = self.rows[1:] == self.rows[:-1]  # lives are numbered by row, then epoch
         end[:-1][same_row] = opened[1:][same_row]
         return end

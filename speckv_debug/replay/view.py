@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from speckv_debug.model.process import Process
-from speckv_debug.recording.meaning import senseless
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.bounds import Bounds, Reserves
 from speckv_debug.replay.chunk_tails import ChunkTails
@@ -47,6 +46,8 @@ from speckv_debug.replay.replayed_slots import RecomputedSlots, ReplayedSlots
 from speckv_debug.replay.replayed_states import ReplayedStates
 from speckv_debug.replay.reuses import Reuses
 from speckv_debug.replay.row_grants import RowGrants
+from speckv_debug.replay.row_returns import RowReturns
+from speckv_debug.replay.row_uses import RowUses
 from speckv_debug.replay.session_trims import SessionTrims
 from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.shadow_replay import ShadowReplay
@@ -98,7 +99,6 @@ class ProcessView(StateScopes):
     Attributes:
         kept: Whether `keep` was called since it was made or forgot.
         pools: Table → the pools that its events name, where all of it has been looked at.
-        senseless: Table → what in it has no meaning, see `senseless_in`, where all of it has been looked at.
     """
 
     def __init__(
@@ -109,7 +109,6 @@ class ProcessView(StateScopes):
         self._columns: dict[str, Columns] = {}
         self.kept = False
         self.pools: Mapping[str, AbstractSet[str]] = {}
-        self.senseless: Mapping[str, AbstractSet[tuple[str, str]]] = {}
 
     @property
     def info(self) -> Process:
@@ -147,13 +146,7 @@ class ProcessView(StateScopes):
         process, processes, kernels = self.process, self.processes, self.kernels
         vars(self).clear()
         self.process, self.processes, self.kernels = process, processes, kernels
-        self._columns, self.kept, self.pools, self.senseless = {}, False, {}, {}
-
-    def senseless_in(self, table: str) -> AbstractSet[tuple[str, str]]:
-        """Columns of a table that hold a value without a meaning, and what it is."""
-        if table not in self.senseless:
-            return frozenset(senseless(table, self.process.table(table)))
-        return self.senseless[table]
+        self._columns, self.kept, self.pools = {}, False, {}
 
     def close(self) -> None:
         """Free all memory now, for good: scopes refer to the view and to one another."""
@@ -293,9 +286,11 @@ class ProcessView(StateScopes):
         return SessionTrims(self.lengths)
 
     @cached_property
-    def row_grants(self) -> RowGrants:
-        """One instance a request row that is handed out, or taken back."""
-        return RowGrants(self.lengths, bool(self.process.missing_head))
+    def row_grants(self) -> United:
+        """One instance a request row that is handed out or taken back, a life that uses one, and an end of a life."""
+        missing_head = bool(self.process.missing_head)
+        uses = RowUses(self.lengths, missing_head)
+        return United(RowGrants(self.lengths, missing_head), uses, RowReturns(self.lengths))
 
     @cached_property
     def reuses(self) -> Reuses:

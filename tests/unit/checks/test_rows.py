@@ -10,7 +10,16 @@ import pytest
 from tests.ledgers import Run, rules_of
 
 RULE = "OWN-ROW"
+ENDS = ("row_alloc", "row_free", "release")
 Scene = Callable[[], Run]
+
+
+def told(run: Run, row: int, request: str | None, epoch: int | None = 1) -> None:
+    run.add("lengths", row=row, epoch=epoch, request=request, committed=4, allocated=4, cause="extend")
+
+
+def settled(run: Run) -> None:
+    run.add("pool_stat", pool="full", available=64, evictable=0, protected=0, session=0, total=64)
 
 
 def grant(run: Run, row: int, request: str | None, epoch: int | None = 1) -> None:
@@ -77,12 +86,42 @@ def the_row_event_of_a_release_is_late() -> Run:
     return run
 
 
-def requests_without_names() -> Run:
+def a_session_is_closed() -> Run:
     run = Run()
-    grant(run, 1, None)
-    grant(run, 2, None)
-    back(run, 1, None)
-    back(run, 2, "b")
+    grant(run, 1, "turn-1")
+    run.add("lengths", row=1, epoch=1, request="turn-1", committed=4, allocated=4, cause="session_trim")
+    run.cache("session_save", [], request="turn-1")
+    settled(run)
+    run.cache("session_close", [], request="turn-1")
+    back(run, 1, "turn-1")
+    settled(run)
+    return run
+
+
+def a_row_comes_back_with_its_release() -> Run:
+    run = Run()
+    grant(run, 1, "a")
+    run.release(1, 4, 4, request="a")
+    back(run, 1, "a")
+    settled(run)
+    return run
+
+
+def a_turn_ends_and_its_session_keeps_the_row() -> Run:
+    run = Run()
+    grant(run, 1, "turn-1")
+    run.cache("session_save", [], request="turn-1")
+    run.release(1, 4, 4, request="turn-1")
+    settled(run)
+    return run
+
+
+def a_result_comes_after_the_row_went_back() -> Run:
+    run = Run()
+    grant(run, 1, "a")
+    told(run, 1, "a")
+    back(run, 1, "a")
+    told(run, 1, "a")
     return run
 
 
@@ -98,9 +137,12 @@ LEGITIMATE: tuple[Scene, ...] = (
     a_prompt_in_chunks_asks_again,
     a_retracted_request_gets_another_row,
     a_session_hands_its_row_on,
+    a_session_is_closed,
     a_turn_with_the_same_name_takes_another_row,
     the_row_event_of_a_release_is_late,
-    requests_without_names,
+    a_row_comes_back_with_its_release,
+    a_turn_ends_and_its_session_keeps_the_row,
+    a_result_comes_after_the_row_went_back,
     a_return_without_an_epoch,
 )
 
@@ -110,7 +152,10 @@ def test_legitimate(scene: Scene) -> None:
     run = scene()
     result = run.check(RULE)
     assert not result.findings and not result.unknown
-    assert result.checked[RULE] == sum(line["event"] in ("row_alloc", "row_free") for line in run.lines)
+    naming = (line for line in run.lines if line["event"] in ("row_alloc", "lengths"))
+    users = {(line["row"], line["epoch"], line["request"]) for line in naming}
+    ends = (line for line in run.lines if line.get("action") == "session_close" or line["event"] in ENDS)
+    assert result.checked[RULE] == len(users) + len(list(ends))
 
 
 # ---- broken ---------------------------------------------------------------------------------------
@@ -177,6 +222,64 @@ def test_a_row_given_back_by_another(request_: str | None, epoch: int) -> None:
     assert "while request c (epoch 2) holds it" in run.only_finding(RULE).message
 
 
+def test_a_row_that_is_used_without_having_been_handed_out() -> None:
+    run = Run()
+    grant(run, 1, "a")
+    told(run, 2, "b")
+    run.add("reserve", row=2, epoch=1, request="b", committed=4, allocated=4, reserve=4, new_allocated=8)
+    found = run.only_finding(RULE)
+    assert (found.request, found.row, found.repeats) == ("b", 2, 0)
+    assert found.message == "lengths of request b names row 2 (epoch 1), which was not handed out"
+
+
+def test_a_row_that_is_used_before_it_is_handed_out() -> None:
+    run = Run()
+    told(run, 1, "a")
+    grant(run, 1, "a")
+    assert "which is handed out at event 1 only" in run.only_finding(RULE).message
+
+
+def test_what_is_done_in_the_row_of_another() -> None:
+    run = Run()
+    grant(run, 1, "a")
+    grant(run, 2, "b")
+    told(run, 1, "b")
+    told(run, 1, "b")
+    found = run.only_finding(RULE)
+    assert found.message == "lengths of request b names row 1 (epoch 1), which was handed out to request a"
+    assert (found.first_seq, found.request) == (2, "b")
+
+
+def test_a_row_that_grows_after_it_was_given_back() -> None:
+    run = Run()
+    grant(run, 1, "a")
+    back(run, 1, "a")
+    run.add("reserve", row=1, epoch=1, request="a", committed=4, allocated=4, reserve=4, new_allocated=8)
+    assert "which was given back at event 1" in run.only_finding(RULE).message
+
+
+@pytest.mark.parametrize("shown_by", ["pool_stat", "launch"])
+def test_a_row_that_does_not_come_back(shown_by: str) -> None:
+    run = Run()
+    grant(run, 1, "a")
+    run.release(1, 4, 4, request="a")
+    run.step = 2
+    if shown_by == "launch":
+        run.add("forward", mode="decode", row=2, epoch=None, request="b", pool="full", slots=[])
+    else:
+        settled(run)
+    found = [f for f in run.check(RULE).findings if f.rule == RULE]
+    assert [f.message for f in found] == ["request a has ended, and row 1 (epoch 1) is not given back"]
+    assert (found[0].step, found[0].request) == (1, "a")
+
+
+def test_a_row_that_a_closed_session_does_not_give_back() -> None:
+    run = a_session_is_closed()
+    del run.lines[5]
+    found = run.only_finding(RULE)
+    assert (found.request, found.row, found.first_seq) == ("turn-1", 1, 4)
+
+
 def test_what_follows_on_the_same_row_has_one_cause() -> None:
     run = Run()
     grant(run, 1, "a")
@@ -217,7 +320,7 @@ def late(**columns: Any) -> Run:
 def test_rows_held_before_the_recording_began() -> None:
     run = late(from_start=False)
     grant(run, 1, "b", 5)
-    assert "held the row before was not recorded" in why(run, judged=1)
+    assert "held the row before was not recorded" in why(run, judged=2)
 
 
 def test_a_life_that_was_granted_out_of_sight() -> None:
@@ -239,7 +342,7 @@ def test_a_reset_may_have_emptied_the_rows() -> None:
     grant(run, 1, "a")
     run.cache("reset", None)
     grant(run, 1, "b", 2)
-    assert "was not recorded" in why(run, judged=1)
+    assert "was not recorded" in why(run, judged=3)
 
 
 def test_events_lost_in_between() -> None:
@@ -254,7 +357,7 @@ def test_sessions_that_were_not_recorded() -> None:
     run = Run(tables=["row_alloc", "row_free"])
     grant(run, 1, "a")
     grant(run, 2, "a")
-    assert "sessions and resets" in why(run, judged=1)
+    assert "sessions and resets" in why(run, judged=3)
 
 
 def test_an_event_without_its_row() -> None:
@@ -263,3 +366,39 @@ def test_an_event_without_its_row() -> None:
     run.add("row_free", epoch=1, request="a")
     grant(run, 1, "b", 2)
     assert not run.check(RULE).findings and run.check(RULE).unknown
+
+
+def test_rows_of_requests_without_names() -> None:
+    run = Run()
+    grant(run, 1, None)
+    grant(run, 2, None)
+    back(run, 1, None)
+    back(run, 2, "b")
+    assert "to a request without a name" in why(run, judged=4)
+
+
+def test_an_event_that_names_no_life() -> None:
+    run = Run()
+    grant(run, 1, "a")
+    told(run, 1, "a", None)
+    assert "both row and epoch" in why(run, judged=2)
+
+
+def test_a_row_that_may_still_come_back() -> None:
+    run = Run()
+    grant(run, 1, "a")
+    run.release(1, 4, 4, request="a")
+    assert "ends before the row has to be back" in why(run, judged=2)
+
+
+def test_another_request_in_a_row_where_sessions_are_not_recorded() -> None:
+    run = Run(tables=["row_alloc", "row_free", "lengths"])
+    grant(run, 1, "a")
+    told(run, 1, "b")
+    assert "sessions were not recorded" in why(run, judged=2)
+
+
+def test_no_row_was_handed_out_at_all() -> None:
+    run = Run()
+    told(run, 1, "a")
+    assert "held the row before was not recorded" in why(run)
