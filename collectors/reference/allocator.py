@@ -9,6 +9,7 @@ from speckv_debug.collectors.reference.observe import Observer
 from speckv_debug.collectors.reference.request import Request
 from speckv_debug.collectors.reference.window import WindowPeers
 from speckv_debug.kernels.reserve import pages_between
+from speckv_debug.model.text import quantity
 
 
 class PageAllocator:
@@ -47,7 +48,7 @@ class PageAllocator:
         pages = pages_between(start, end, self.page_size)
         if pages > len(self.free_pages):
             self._report_alloc(request, [], reason, granted=False)
-            raise RuntimeError(f"out of memory: {request.id} needs {pages} pages")
+            raise RuntimeError(f"out of memory: {request.id} needs {quantity(pages, 'page')}")
         taken, self.free_pages = self.free_pages[:pages], self.free_pages[pages:]
         slots = [page * self.page_size + offset for page in taken for offset in range(self.page_size)]
         if start % self.page_size and last is not None:

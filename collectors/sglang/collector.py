@@ -15,7 +15,7 @@ from speckv_debug.collectors.sglang.accept import AcceptHooks
 from speckv_debug.collectors.sglang.activity import Activity
 from speckv_debug.collectors.sglang.cache import CacheHooks
 from speckv_debug.collectors.sglang.chain_accept import ChainAcceptHooks
-from speckv_debug.collectors.sglang.coverage import recorded_tables
+from speckv_debug.collectors.sglang.coverage import BEHIND_ENCODER, recorded_tables, untaken_tables
 from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.forwards import ForwardHooks
 from speckv_debug.collectors.sglang.growth import GrowthHooks
@@ -23,7 +23,7 @@ from speckv_debug.collectors.sglang.handoff import HandoffHooks
 from speckv_debug.collectors.sglang.host_cache import HostCacheHooks
 from speckv_debug.collectors.sglang.journal import Journal, Sink
 from speckv_debug.collectors.sglang.lengths import LengthHooks
-from speckv_debug.collectors.sglang.levels import hooked, muted_tables
+from speckv_debug.collectors.sglang.levels import hooked
 from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
 from speckv_debug.collectors.sglang.moves import MoveHooks
 from speckv_debug.collectors.sglang.notices import NoticeHooks
@@ -113,8 +113,8 @@ class SglangCollector:
             self._give_up(error)
 
     def _bind(self, scheduler: Any, sink: Sink) -> None:
-        journal = Journal(sink, muted_tables(self._level))
         engine = Engine(scheduler)
+        journal = Journal(sink, untaken_tables(engine, self._level))
         self._scene = Scene(engine, journal, Activity(), Rows(), self._withdraw, self._level, self._let_go)
         self._from_start = engine.is_untouched()
         journal.overlap, journal.bound = engine.overlaps, True
@@ -123,6 +123,8 @@ class SglangCollector:
         sink.update_process(**self.capabilities.as_fields())
         if why := self._scene.engine.bypass:
             sink.note(f"what is verified, moved and reserved may pass the hooks by: {why}", level="warning")
+        if engine.has_encoder:
+            sink.note(f"rows begin with an encoder's slots: {', '.join(BEHIND_ENCODER)} are left out")
         loop.pool_stat()
 
     def _let_go(self) -> None:
@@ -146,7 +148,7 @@ class SglangCollector:
         if level:
             self._level = level
             self._scene = replace(self._scene, level=level)
-            self._scene.journal.muted = muted_tables(level)
+            self._scene.journal.muted = untaken_tables(self._scene.engine, level)
             if level in self._of_level:
                 self._patches = self._of_level[level]
                 self._patches.replace()

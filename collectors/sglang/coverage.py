@@ -12,7 +12,7 @@ SCHEDULING = ("next_batch", "run_batch", "process_result")
 NEEDS: dict[str, tuple[str, ...]] = {
     "alloc": ("allocate", "alloc_extend", "alloc_decode"),
     "free": (
-        *("free", "free_pages", "group_begin", "group_end", "insert", "evict"),
+        *("free", "free_full", "free_pages", "group_begin", "group_end", "insert", "evict"),
         *("release", "release_tail", "checkpoint", "cache_finished"),
     ),
     "free_group": ("group_begin", "group_end"),
@@ -27,7 +27,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "forward:decode": ("model_forward", "worker_forward", "run_batch"),
 }
 OPTIONAL = frozenset(
-    {"alloc_spec", "cache_finished", "draft_tail", "free_pages", "move_core", "release_tail"}
+    {"alloc_spec", "cache_finished", "draft_tail", "free_full", "free_pages", "move_core", "release_tail"}
 )
 """Hooks of functions that some releases do without; where one is, it has to work."""
 SPECULATIVE: dict[str, tuple[str, ...]] = {
@@ -50,6 +50,14 @@ SESSIONS = (
 )
 TRANSFERS = {"decode": ("preallocate", "received", "release"), "prefill": ("send_chunk", "release")}
 
+BEHIND_ENCODER = ("accept", "forward", "table_write")
+"""Tables left out for encoder-decoder models: their rows begin with the encoder's slots, but `seq_lens` and positions don't
+count these (`ScheduleBatch.prepare_encoder_info_extend`), so no event of these tables would name the row's own positions."""
+
+ALL_WINDOW = ("alloc", "free", "free_group", "cache", "table_write", "pool_stat", "swa_map")
+"""Tables left out where all layers have a window (`PureSWATokenToKVPoolAllocator`): a row's slots are freed one after the
+other while it runs, and no law knows of that."""
+
 
 def recorded_tables(
     engine: Engine,
@@ -59,29 +67,37 @@ def recorded_tables(
 ) -> tuple[str, ...]:
     """The tables and kinds that are recorded whole, `note` and `drop` included."""
     works = {name: to is not None and name not in broken for name, to in resolved.items()}
-    needs = _at_level(_needs(engine), level)
-    if engine.has_encoder:
-        needs.pop(
-            "table_write", None
-        )  # what a plain decode writes lies behind the encoder's slots, and is not read back
+    needs = _at_level(_needs(engine), level, untaken_tables(engine, level))
     if levels.tells_reserves_late(level, engine.algorithm):
         needs["reserve"] = ("prepare_decode",)
     loop = tuple(hook for hook in SCHEDULING if levels.hooked(hook, level))
     absent = OPTIONAL | CHAIN_HOOKS
     whole = {t for t, hooks in needs.items() if all(works.get(h, h in absent) for h in (*hooks, *loop))}
     kinds = {table for table in whole if table.startswith("forward:")}
-    if kinds == {table for table in needs if table.startswith("forward:")} and not engine.hides_drafts:
+    if (
+        kinds
+        and kinds == {table for table in needs if table.startswith("forward:")}
+        and not engine.hides_drafts
+    ):
         whole = (whole - kinds) | {"forward"} if level > levels.BRIEF else whole
     return (*without_unseen(sorted(whole), engine.bypass), "note", "drop")
 
 
-def _at_level(needs: Mapping[str, tuple[str, ...]], level: int) -> dict[str, tuple[str, ...]]:
+def untaken_tables(engine: Engine, level: int) -> Collection[str]:
+    """Tables of which nothing is taken, by the level and by the kind of model."""
+    encoder, window = (BEHIND_ENCODER, engine.has_encoder), (ALL_WINDOW, engine.is_all_window)
+    by_model = (table for tables, holds in (encoder, window) if holds for table in tables)
+    return frozenset((*levels.muted_tables(level), *by_model))
+
+
+def _at_level(
+    needs: Mapping[str, tuple[str, ...]], level: int, muted: Collection[str]
+) -> dict[str, tuple[str, ...]]:
     """What is filled at a level, and by which of its hooks; hidden states are compacted at level 3 alone."""
-    muted = levels.muted_tables(level)
     found = {
         table: tuple(hook for hook in hooks if levels.hooked(hook, level))
         for table, hooks in needs.items()
-        if table not in muted
+        if table not in muted and table.partition(":")[0] not in muted
     }
     if level < levels.FORENSIC and "compact" in found.get("compact", ()):
         found["compact:predict"] = found.pop("compact")
@@ -92,8 +108,13 @@ def _needs(engine: Engine) -> dict[str, tuple[str, ...]]:
     needs = dict(NEEDS)
     if engine.caches_on_host:
         del needs["cache"]
-    if engine.algorithm is None:
-        return needs
+    if engine.algorithm is not None:
+        needs = _speculating(engine, needs)
+    return _beside(engine, needs)
+
+
+def _speculating(engine: Engine, needs: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """What speculation adds."""
     for table, hooks in SPECULATIVE.items():
         needs[table] = (*needs.get(table, ()), *hooks)
     if engine.algorithm == NGRAM:
@@ -103,17 +124,18 @@ def _needs(engine: Engine) -> dict[str, tuple[str, ...]]:
         needs["accept"] = (*needs["accept"], "verify", "prepare_verify")
     if engine.draft_runners and not engine.hides_drafts:
         needs.update(DRAFTING)
-    return needs_of(engine.algorithm, _beside(engine, needs))
+    return needs_of(engine.algorithm, needs)
 
 
 def _beside(engine: Engine, needs: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """What sessions, a sliding window and a hand-off to another machine add."""
     found = dict(needs)
     if engine.sessions is not None:
-        found["release"] = (*needs["release"], *SESSIONS)
-        found |= {"cache": (*needs["cache"], *SESSIONS)} if "cache" in needs else {}
+        for table in {"release", "lengths", "row_free", "cache"} & needs.keys():
+            found[table] = (*needs[table], *SESSIONS)
     if engine.has_window:
-        found["swa_map"] = ("allocate", "free", "free_swa")
+        found["swa_map"] = ("allocate", "free", "free_full", "free_swa", "swa_set", "swa_clear")
     if hooks := TRANSFERS.get(str(engine.argument("disaggregation_mode"))):
         found["transfer"] = hooks
+        found["lengths"] = (*found["lengths"], *hooks)
     return found

@@ -10,6 +10,7 @@ from typing import Any
 
 from speckv_debug.collectors.sglang.engine import EAGLE_FAMILY, Engine
 from speckv_debug.collectors.sglang.families import UNO
+from speckv_debug.collectors.sglang.targets import SCHEDULE_BATCH
 
 RANKS = {"tp": "tp_rank", "pp": "pp_rank", "dp": "dp_rank"}
 
@@ -94,11 +95,30 @@ def settings(engine: Engine) -> dict[str, Any]:
         "overlap": engine.overlaps,
         "row_width": engine.row_width,
         "context_len": getattr(engine.target_runner.model_config, "context_len", None),
+        **(_window(engine) if engine.has_window else {}),
+        "encoder_decoder": engine.has_encoder or None,
         "strip_thinking_cache": bool(engine.argument("strip_thinking_cache", False)) or None,
         **{f"{axis}_size": engine.argument(f"{axis}_size") for axis in ("tp", "pp", "dp", "dcp")},
         **(_speculation(engine) if engine.algorithm else {}),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _window(engine: Engine) -> dict[str, Any]:
+    """The sliding window, and how many positions may wait for an eviction: told where tokens are counted for it (0.5.21 and
+    later), before it was a matter of forwards."""
+    sizes = (getattr(owner, "sliding_window_size", None) for owner in (engine.target_runner, engine.tree))
+    window = next((int(size) for size in sizes if size), None)
+    batch = getattr(sys.modules.get(SCHEDULE_BATCH), "ScheduleBatch", None)
+    switches = getattr(sys.modules.get("sglang.srt.environ"), "envs", None)
+    interval = getattr(switches, "SGLANG_SWA_EVICTION_INTERVAL", None)
+    by_forwards = getattr(switches, "SGLANG_AMD_USE_FLYDSL_MEGA_MOE", None)
+    counts = hasattr(batch, "_swa_eviction_trigger") and not (by_forwards is not None and by_forwards.get())
+    kept = getattr(engine.tree, "swa_retain_window", window)
+    told = (
+        max(1, int(interval.get())) + max(0, int(kept or 0) - (window or 0)) if interval and counts else None
+    )
+    return {"sliding_window": window, "swa_eviction_interval": told}
 
 
 def _speculation(engine: Engine) -> dict[str, Any]:

@@ -113,7 +113,13 @@ class Engine:
         """Whether slots have peers in a pool of sliding-window layers."""
         allocator = self.allocator
         mapped = hasattr(allocator, "swa_attn_allocator") and hasattr(allocator, "full_to_swa_index_mapping")
-        return mapped and not getattr(allocator, "_swa_req_ring", False)
+        return mapped and not getattr(allocator, "_swa_req_ring", False) and not self.is_all_window
+
+    @property
+    def is_all_window(self) -> bool:
+        """Whether every layer has a sliding window: then slots themselves are freed behind it, and rows go on naming them."""
+        window = getattr(self.allocator, "swa_attn_allocator", None)
+        return window is not None and window is getattr(self.allocator, "full_attn_allocator", None)
 
     @property
     def caches_on_host(self) -> bool:

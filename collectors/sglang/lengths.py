@@ -17,6 +17,7 @@ from speckv_debug.collectors.sglang.loop import ResultSteps
 from speckv_debug.collectors.sglang.requests import (
     Batch,
     committed_now,
+    evicted_of_all,
     ids_of,
     is_settled,
     lengths_of_all,
@@ -39,6 +40,7 @@ class LengthHooks:
         self._results = results
         self._tells = tells_reserves_late(scene.level, scene.engine.algorithm)
         self._reserve = reserve_function() if self._tells else None
+        self._evicts = scene.engine.has_window
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         yield (
@@ -89,7 +91,8 @@ class LengthHooks:
         who, reserve = scene.rows.batch(reqs), None if self._reserve is None else self._reserve()
         given = (who, before, after[1], reserve, scene.engine.page_size)
         scene.journal.defer("reserve", count, None, reserve_columns, *given)
-        scene.journal.defer("lengths", count, None, _columns, who, who.rows, after, "spec_prepare")
+        told = (who, who.rows, after, "spec_prepare", None, None, self._evicted(reqs))
+        scene.journal.defer("lengths", count, None, _columns, *told)
 
     def resolving(self, call: Call) -> tuple[Call, Any, list[Any]]:
         """_resolve_spec_v2_tokens(result, batch): a request that has ended or was retracted should commit nothing.
@@ -115,7 +118,7 @@ class LengthHooks:
             cuts = _cuts(reqs, kept, result, resolved)
         rows = rows_now(reqs)
         count = len(reqs) if told is None else len(told)
-        given = (launched, rows, now, "verify_commit", cuts, told)
+        given = (launched, rows, now, "verify_commit", cuts, told, self._evicted(reqs))
         self._scene.journal.defer("lengths", count, None, _columns, *given, step=step)
 
     def _launched(self, launched: Batch | None, result: Any, reqs: Sequence[Any]) -> Batch:
@@ -128,9 +131,12 @@ class LengthHooks:
 
     def _emit(self, reqs: Sequence[Any], cause: str) -> None:
         who = self._scene.rows.batch(reqs)
-        self._scene.journal.defer(
-            "lengths", len(reqs), None, _columns, who, who.rows, lengths_of_all(reqs), cause
-        )
+        given = (who, who.rows, lengths_of_all(reqs), cause, None, None, self._evicted(reqs))
+        self._scene.journal.defer("lengths", len(reqs), None, _columns, *given)
+
+    def _evicted(self, reqs: Sequence[Any]) -> list[int | None] | None:
+        """How far each has given up its slots behind the window, None for a model without one."""
+        return evicted_of_all(reqs) if self._evicts else None
 
 
 def _columns(
@@ -140,6 +146,7 @@ def _columns(
     cause: str,
     cuts: list[str | None] | None = None,
     told: Sequence[int] | None = None,
+    evicted: list[int | None] | None = None,
 ) -> dict[str, Any]:
     """The columns of `lengths`.
 
@@ -150,19 +157,23 @@ def _columns(
         cause: Which function changed them.
         cuts: Why fewer tokens than accepted were kept, None if nobody has a grammar.
         told: Places of those that are told of, None for all.
+        evicted: How far each has given up its slots behind the window, None for a model without one.
     """
     committed, allocated = plain(lengths[0]), plain(lengths[1])
     if None in rows:
         allocated = [None if row is None else length for row, length in zip(rows, allocated, strict=True)]
+        evicted = evicted and [None if row is None else at for row, at in zip(rows, evicted, strict=True)]
     if told is not None:
         who = who.pick(told)
         committed, allocated = [committed[i] for i in told], [allocated[i] for i in told]
         cuts = None if cuts is None else [cuts[i] for i in told]
+        evicted = evicted and [evicted[i] for i in told]
     return {
         "pool": "full",
         **who.columns(),
         "committed": Each(committed),
         "allocated": Each(allocated),
+        **({} if evicted is None else {"swa_evicted": Each(evicted)}),
         "cause": cause,
         "cut": None if cuts is None else Each(cuts),
     }

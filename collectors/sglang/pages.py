@@ -19,8 +19,7 @@ from speckv_debug.collectors.sglang.swa import record_cleared, record_peers
 from speckv_debug.collectors.staging import Derived, Staged, stage
 from speckv_debug.recording.blocks import Cut
 
-FREES_PEERS = ("free_swa", "free_swa_segment")
-"""Methods of an allocator with a window that free the peers alone."""
+PEERS = ("full_indices", "swa_indices")
 
 
 class PageHooks:
@@ -40,8 +39,11 @@ class PageHooks:
         allocate = Around(self.allocating, self.allocated, self.left)
         yield Methods("allocate", cls, targets.ALLOCATES, allocate)
         yield Methods("free", cls, targets.FREES, self.free, ("free_index",))
+        yield Methods("free_full", cls, targets.FREES_FULL, self.free_full, ("free_index",), optional=True)
         if self._scene.engine.has_window:
-            yield Methods("free_swa", cls, FREES_PEERS, self.free_peers, ("free_index",))
+            yield Methods("free_swa", cls, targets.FREES_PEERS, self.free_peers, ("free_index",))
+            yield Methods("swa_set", cls, targets.SETS_PEERS, self.set_peers, PEERS)
+            yield Methods("swa_clear", cls, targets.CLEARS_PEERS, self.clear_peers, PEERS[:1])
         yield Methods("free_pages", cls, targets.FREES_PAGES, self.free_pages, ("page_ids",), optional=True)
         begin = Around(partial(self._enter, ("group",)), self.group_begun, self.left, takes="self")
         end = Around(partial(self._enter, ("group", "free")), self.group_ended, self.left, takes="self")
@@ -92,13 +94,21 @@ class PageHooks:
         self._scene.journal.emit("alloc", pool="full", **identity.columns(), **columns)
 
     def free(self, call: Call) -> Steps:
-        """free(free_index), free_segment(free_index, start_pos), …; inside a group they are only queued."""
+        """free(free_index), free_segment(free_index, start_pos); inside a group they are only queued."""
+        yield from self._freeing(call, peers=True)
+
+    def free_full(self, call: Call) -> Steps:
+        """free_full(free_index), free_full_segment(…): of slots that have lost their peers before."""
+        yield from self._freeing(call, peers=False)
+
+    def _freeing(self, call: Call, *, peers: bool) -> Steps:
         slots = call.get("free_index")
         with self._outermost("free", call["self"]) as outermost:
             if outermost and tensor_like(slots):
                 self._emit_free(stage(slots) if slots.numel() else None)
                 self._note_freed(call.get("start_pos"), slots.numel())
-                self._clear_peers(slots)
+                if peers:
+                    self._clear_peers(slots)
             yield
 
     def free_peers(self, call: Call) -> Steps:
@@ -108,6 +118,24 @@ class PageHooks:
             if outermost and tensor_like(slots):
                 self._clear_peers(slots)
             yield
+
+    def set_peers(self, call: Call) -> Steps:
+        """set_full_to_swa_mapping(full_indices, swa_indices): the tree gives slots other peers, on its own account."""
+        yield
+        if self._is_outside(call["self"]):
+            peers = stage(call["swa_indices"])
+            self._scene.journal.emit("swa_map", full_slots=stage(call["full_indices"]), swa_slots=peers)
+
+    def clear_peers(self, call: Call) -> Steps:
+        """clear_full_to_swa_mapping(full_indices): the tree takes peers away, to give them to other slots."""
+        slots = call["full_indices"]
+        yield
+        if self._is_outside(call["self"]) and slots.numel():
+            record_cleared(self._scene, stage(slots), 1)
+
+    def _is_outside(self, allocator: Any) -> bool:
+        """Whether nothing of the allocator's own is under way, of which the grant or free itself tells."""
+        return allocator is self._scene.engine.allocator and not {"alloc", "free"} & self._inside
 
     def _clear_peers(self, slots: Any) -> None:
         if self._scene.engine.has_window and slots.numel():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -146,6 +147,24 @@ def plain(lengths: list[Any]) -> list[Any]:
     if list(map(type, lengths)).count(int) == len(lengths):
         return lengths
     return [int(length or 0) for length in lengths]
+
+
+def evicted_of_all(reqs: Sequence[Any]) -> list[int | None]:
+    """How far each has given up its slots behind the sliding window; None where a release took the record away.
+
+    A field up to 0.5.20, one cursor of several since.
+    """
+    return [evicted_of(req) for req in reqs]
+
+
+def evicted_of(req: Any) -> int | None:
+    """The same of one request or of the record that a session keeps."""
+    record = getattr(req, "kv", None) or req
+    if hasattr(record, "get_evicted_seqlen"):
+        kinds: Any = sys.modules.get("sglang.srt.mem_cache.unified_cache.component_type")
+        return None if kinds is None else int(record.get_evicted_seqlen(kinds.ComponentType.SWA))
+    evicted = _kept(req, "swa_evicted_seqlen")
+    return None if evicted is None else int(evicted)
 
 
 def ids_of(reqs: Sequence[Any]) -> list[str | None]:

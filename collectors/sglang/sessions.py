@@ -17,6 +17,7 @@ from speckv_debug.collectors.sglang.requests import (
     Identity,
     allocated_of,
     committed_of,
+    evicted_of,
     protected_of,
     row_of,
 )
@@ -158,7 +159,12 @@ class SessionHooks:
         self._scene.journal.emit("cache", action=action, **columns, slots=slots)
 
     def _lengths(self, who: Identity, record: Any) -> None:
-        lengths = {"committed": committed_of(record), "allocated": allocated_of(record)}
+        lengths: dict[str, int | None] = {
+            "committed": committed_of(record),
+            "allocated": allocated_of(record),
+        }
+        if self._scene.engine.has_window:
+            lengths["swa_evicted"] = evicted_of(record)
         self._scene.journal.emit("lengths", **who.columns(), pool="full", **lengths, cause=TRIM)
 
     def _slot_in(self, row: int | None) -> Any:

@@ -207,8 +207,11 @@ RETRACT = Target("retract", (f"{SCHEDULE_BATCH}:release_req", f"{SCHEDULE_BATCH}
 # methods, wrapped on the classes that the scheduler built
 MOVER = ("move_kv_cache",)
 MOVER_CORE = ("_move_kv_cache_impl",)
-ALLOCATES = ("alloc", "alloc_extend", "alloc_decode")
-FREES = ("free", "free_segment", "free_full", "free_full_segment")
+ALLOCATES = ("alloc", "alloc_extend", "alloc_decode", "alloc_extend_swa_tail")
+FREES = ("free", "free_segment")
+FREES_FULL = ("free_full", "free_full_segment")
+FREES_PEERS = ("free_swa", "free_swa_segment")
+SETS_PEERS, CLEARS_PEERS = ("set_full_to_swa_mapping",), ("clear_full_to_swa_mapping",)
 FREES_PAGES = ("free_page_ids",)
 GROUP_BEGINS = ("free_group_begin",)
 GROUP_ENDS = ("free_group_end",)

@@ -10,6 +10,7 @@ from speckv_debug.checks.evidence import accept_entries, draft_tree, number, row
 from speckv_debug.checks.rule import ERROR, Details, Indices, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.ragged import NULL, Mask, any_per_list, mask
 from speckv_debug.replay.verifies import VerifyBatch
 
@@ -54,13 +55,17 @@ def _explain_count(batch: VerifyBatch, i: int) -> Details:
     shift = f"; the packed lists of the requests behind it in the batch may shift ({names})" if later else ""
     drafts, others = ("?" if count is None else count for count in (correct, batch.non_draft))
     said = f"accept_len {n}, {drafts} correct drafts + {others}"
-    held = f"{filled} rows in accept_index" if batch.ragged("accept_index").present[i] else "no accept_index"
+    held = (
+        f"{quantity(filled, 'row')} in accept_index"
+        if batch.ragged("accept_index").present[i]
+        else "no accept_index"
+    )
     origin = number(batch.origin[i]) or 0
     rows = {entry - origin for entry in batch.ragged("accept_index")[i].tolist() if entry != -1}
     entries = len(batch.ragged("accept_index")[i])
     marked = tuple(k for k in range(entries) if min(n, filled) <= k < max(n, filled))
     return Details(
-        message=f"the engine reports {n} accepted rows, its accept_index names {filled}{shift}",
+        message=f"the engine reports {quantity(n, 'accepted row')}, its accept_index names {filled}{shift}",
         expected="as many rows in accept_index as accept_len = num_correct_drafts + non-draft tokens, -1 behind them",
         actual=f"{said}, {held}, index width {entries}, verify width {batch.width[i]}",
         evidence=(draft_tree(batch, i, rows), accept_entries(batch, i, marked)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import plural, quantity
 from speckv_debug.replay.page_history import page_history, ranges
 from speckv_debug.replay.pool_totals import PoolTotal, PoolTotals
 
@@ -42,11 +43,13 @@ def _explain(totals: PoolTotals, i: int) -> Details:
         pages, why = total.lost, "which nobody holds"
     else:
         pages, why = total.suspects, "of which the events before are at odds"
-    verb = "are missing from" if total.missing > 0 else "too many are in"
+    missing = abs(total.missing)
+    are = plural(missing, "is", "are")
+    verb = f"{are} missing from" if total.missing > 0 else f"too many {are} in"
     what = f"{'page' if len(pages) == 1 else 'pages'} {ranges(pages, 12)}, {why}"
     return Details(
-        message=f"{abs(total.missing)} slots {verb} the sum of pool {place.pool}{f': {what}' if pages else ''}",
-        expected=f"{total.told['total']} slots in all",
+        message=f"{quantity(missing, 'slot')} {verb} the sum of pool {place.pool}{f': {what}' if pages else ''}",
+        expected=f"{quantity(total.told['total'], 'slot')} in all",
         actual=f"{_sum(total)} = {(total.told['total'] or 0) - total.missing}",
         pages=pages or None,
         evidence=(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from speckv_debug.checks.rule import RULES, Indices, Scope
 from speckv_debug.model.finding import Cell, Evidence, Finding, Severity
+from speckv_debug.model.text import plural, quantity
 
 FINDINGS_A_RULE = 200
 """Findings of one rule in one process that are explained one by one; a note counts and names the others."""
@@ -60,6 +61,7 @@ def counted(rule: str, process: str, scope: Scope, more: Sequence[Fold]) -> Iter
     for fold in more[:NAMED_MORE]:
         at = scope.place(fold.index)
         rows.append((at.request, at.row, at.epoch, at.pool, at.step, at.seq, 1 + fold.repeats))
+    broken = sum(1 + fold.repeats for fold in more)
     left_out = f", the first {NAMED_MORE} of {len(more)}" if len(more) > NAMED_MORE else ""
     yield Finding(
         rule=rule,
@@ -67,7 +69,7 @@ def counted(rule: str, process: str, scope: Scope, more: Sequence[Fold]) -> Iter
         process=process,
         first_seq=scope.place(more[0].index).seq,
         folded=len(more),
-        message=f"{len(more)} more findings, {sum(1 + fold.repeats for fold in more)} broken instances, are counted here "
+        message=f"{quantity(len(more), 'more finding')}, {quantity(broken, 'broken instance')}, {plural(len(more), 'is', 'are')} counted here "
         f"and not explained one by one",
         evidence=(
             Evidence(

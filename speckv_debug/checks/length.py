@@ -10,6 +10,7 @@ from speckv_debug.checks.length_growth import judge_grants, judge_growth
 from speckv_debug.checks.length_order import judge_order, judge_repeats
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import united_verdict, verdict
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.continuity import Successions
 from speckv_debug.replay.engine_version import preclaims
 from speckv_debug.replay.lengths import Commits, LateCommits
@@ -61,7 +62,7 @@ def _explain_seq(verifies: Successions, i: int) -> Details:
             evidence=(shown,),
         )
     return Details(
-        message=f"{n} rows were accepted on top of length {length}, the new length is {told}",
+        message=f"{quantity(n, 'row was', 'rows were')} accepted on top of length {length}, the new length is {told}",
         expected=f"new_seq_len {(length or 0) + (n or 0)} = seq_len {length} + accept_len {n}",
         actual=f"new_seq_len {told}",
         evidence=(shown,),
@@ -131,7 +132,7 @@ def _explain_commit(commits: Commits, i: int) -> Details:
     )
     cut = commits.columns.text_at("cut", int(commits.index[i]))
     return Details(
-        message=f"the verify accepted {n} rows, the host committed {now - before}",
+        message=f"the verify accepted {quantity(n, 'row')}, the host committed {now - before}",
         expected=f"committed {before + n} = {before} + accept_len {n}"
         + (f", or less (cut: {cut})" if cut else ""),
         actual=f"committed {now} = {before} + {now - before}",
@@ -173,7 +174,7 @@ def _explain_stale(commits: LateCommits, i: int) -> Details:
         int(commits.end[i]),
     )
     return Details(
-        message=f"a late result commits {now - before} tokens to a request that had ended at event {end}",
+        message=f"a late result commits {quantity(now - before, 'token')} to a request that had ended at event {end}",
         expected=f"committed stays {before}",
         actual=f"committed {now}",
         evidence=(lengths_of(commits.lengths, commits.life[i], int(commits.ints("seq")[i])),),

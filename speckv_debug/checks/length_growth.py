@@ -7,6 +7,7 @@ from speckv_debug.checks.length_evidence import lengths_of
 from speckv_debug.checks.rule import Details, Judgement
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import plural, quantity
 from speckv_debug.replay.bounds import Reserves
 from speckv_debug.replay.grants import Grants
 from speckv_debug.replay.ragged import NULL
@@ -59,7 +60,7 @@ def _wrong_growth(reserves: Reserves, i: int, due: tuple[int, ...]) -> str:
     if grown not in due:
         return f"the row grows to {grown}, due is {' or '.join(str(length) for length in dict.fromkeys(due))}"
     if granted is not None and granted != grown - k:
-        return f"{granted} slots were granted for growing from {k} to {grown}, due are {grown - k}"
+        return f"{quantity(granted, 'slot was', 'slots were')} granted for growing from {k} to {grown}, due {plural(grown - k, 'is', 'are')} {grown - k}"
     if reported is not None and reported != grown:
         return f"the row was to grow to {grown}, the host reports {reported} allocated"
     own, size = number(reserves.ints("page_size")[i]), number(reserves.page_size[i])
@@ -97,7 +98,7 @@ def _explain_grant(grants: Grants, i: int) -> Details:
     due, reported = number(grants.due[i]), number(grants.reported[i])
     if grants.elsewhere[i]:
         return Details(
-            message=f"{len(slots)} slots were granted to the request, its row does not end with them",
+            message=f"{quantity(len(slots), 'slot was', 'slots were')} granted to the request, its row does not end with {plural(len(slots), 'it', 'them')}",
             expected=f"the next write into the row ends with {_some(slots)}",
             actual=_written(grants, i),
             slots=tuple(slots),

@@ -8,6 +8,7 @@ from speckv_debug.checks.evidence import number
 from speckv_debug.checks.length_evidence import lengths_of
 from speckv_debug.checks.rule import Details, Judgement
 from speckv_debug.checks.verdict import verdict
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.bounds import Bounds
 from speckv_debug.replay.engine_version import may_preclaim
 from speckv_debug.replay.ragged import NULL
@@ -30,9 +31,9 @@ def _explain_order(bounds: Bounds, i: int) -> Details:
     c, k, highest = number(bounds.committed[i]), number(bounds.allocated[i]), number(bounds.highest[i])
     width = bounds.info.settings.get("row_width")
     if c is not None and k is not None and c > k:
-        message = f"{c} positions are committed, only {k} are allocated"
+        message = f"{quantity(c, 'position is', 'positions are')} committed, only {quantity(k, 'is', 'are')} allocated"
     elif highest is not None and isinstance(width, int) and highest > width:
-        message = f"{highest} positions are allocated in a row of {width} columns"
+        message = f"{quantity(highest, 'position is', 'positions are')} allocated in a row of {quantity(width, 'column')}"
     else:
         message = f"a length is negative: committed {c}, allocated {k}"
     return Details(
@@ -56,7 +57,7 @@ def _explain_repeat(repeats: Repeats, i: int) -> Details:
         TABLES[int(repeats.table[i])]
     ]
     return Details(
-        message=f"the {report} finds {now} positions {name}, the report before it said {due}",
+        message=f"the {report} finds {quantity(now, 'position')} {name}, the report before it said {due}",
         expected=f"{name} {due}, as at event {repeats.spans[0][i]}",
         actual=f"{name} {now}",
         evidence=(lengths_of(repeats.lengths, int(repeats.life[i]), int(repeats.seq[i])),),

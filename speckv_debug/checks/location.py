@@ -10,6 +10,7 @@ from speckv_debug.checks.evidence import number
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, all_distinct, any_per_list
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.verifies import VerifyBatch
@@ -263,7 +264,7 @@ def _explain_width(reaches: RowReaches, i: int, end: int) -> Details:
         ("spill", end - width),
     )
     return Details(
-        message=f"request row {row} is {end - width} entries too narrow: what spills lands in {neighbour}",
+        message=f"request row {row} is {quantity(end - width, 'entry', 'entries')} too narrow: what spills lands in {neighbour}",
         expected=f"an end of at most {width}",
         actual=f"{table} up to {end}",
         evidence=(Evidence(title="row width", columns=("", "entries"), rows=rows, marked=(2,)),),

@@ -40,14 +40,14 @@ class Loss:
 
 def losses(view: ProcessView) -> tuple[Loss, ...]:
     """Damaged files, holes between recorded events, rows that the recorder dropped, an end that was not reached, and
-    slots of pools of which the process does not say what they are.
+    slots of pools of which the process does not say what they are, values without a meaning.
 
     All tables are read first: damage inside a file shows only then.
     """
     for table in view.process.present:
         view.columns(table)
     damaged = tuple(_damaged(view))
-    return (*damaged, *_holes(view, damaged), *_drops(view), *_undeclared(view))
+    return (*damaged, *_holes(view, damaged), *_drops(view), *_undeclared(view), *_senseless(view))
 
 
 def absent(view: ProcessView, rule: Rule) -> str | None:
@@ -144,6 +144,13 @@ def _undeclared(view: ProcessView) -> Iterator[Loss]:
         for name in sorted(view.pools_of(table) - declared):
             why = f"events of {table} name pool {printable(name)}, which the process line does not declare"
             yield Loss(first=0, last=END, table=table, why=why, column=True)
+
+
+def _senseless(view: ProcessView) -> Iterator[Loss]:
+    """Tables with a word that decides what an event is and that nobody knows, or with a negative number of what is counted."""
+    for table in view.process.present:
+        for _, what in sorted(view.senseless_in(table)):
+            yield Loss(first=0, last=END, table=table, why=f"events of {table} have {what}", column=True)
 
 
 def _holes(view: ProcessView, damaged: tuple[Loss, ...]) -> Iterator[Loss]:

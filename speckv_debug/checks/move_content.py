@@ -6,6 +6,7 @@ from speckv_debug.checks.move import MOVER
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import plural, quantity
 from speckv_debug.replay.components import MovedComponents
 from speckv_debug.replay.move_contents import MoveContents
 
@@ -49,7 +50,7 @@ def _explain_components(moved: MovedComponents, i: int) -> Details:
     columns = ("pool", "component", "pairs moved", "due", "left behind")
     return Details(
         message=f"accepted rows are moved without all they consist of: {behind} stays where it was",
-        expected=f"{total} pair{'s' if total > 1 else ''} of each of {', '.join(c for _, c in parts)}",
+        expected=f"{quantity(total, 'pair')} of each of {', '.join(c for _, c in parts)}",
         actual=", ".join(f"{rows[k][1]}: {rows[k][2]}" for k in range(len(rows))),
         slots=tuple(dict.fromkeys(slots)),
         evidence=(Evidence(title="components", columns=columns, rows=tuple(rows), marked=tuple(marked)),),
@@ -97,7 +98,11 @@ def _explain_content(contents: MoveContents, i: int) -> Details:
     _, source, due, target, found = rows[0]
     return Details(
         message=f"slot {target} does not hold what slot {source} held before the move"
-        + (f", nor do {len(lost) - 1} more targets" if lost[1:] else ""),
+        + (
+            f", nor {plural(len(lost) - 1, 'does', 'do')} {quantity(len(lost) - 1, 'more target')}"
+            if lost[1:]
+            else ""
+        ),
         expected=f"fingerprint {due} in slot {target}",
         actual=f"fingerprint {found}",
         slots=tuple(dict.fromkeys(int(contents.moves.tgt_of_src[start + k]) for k in lost)),

@@ -6,6 +6,7 @@ from speckv_debug.checks.evidence import named
 from speckv_debug.checks.rule import Details
 from speckv_debug.kernels.reserve import tail_start
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ledger_facts import Broken
 from speckv_debug.replay.ownership import EventFacts, RequestEnds, event_place
@@ -113,7 +114,7 @@ def explain_leak(ends: RequestEnds, i: int) -> Details:
     left_out = f", the first 64 of {len(end.pages)} pages" if len(end.pages) > 64 else ""
     what, have = ("page", "has") if len(end.pages) == 1 else ("pages", "have")
     return Details(
-        message=f"{named(end.request)} ended, but {len(end.pages)} {what} that it held ({count} slots of pool "
+        message=f"{named(end.request)} ended, but {len(end.pages)} {what} that it held ({quantity(count, 'slot')} of pool "
         f"{place.pool}) {have} no holder and never went back: {ranges(end.pages)}",
         expected="every page is free, or held by the tree, a session, a transfer or another request",
         actual=f"{what} {ranges(end.pages, 12)}: granted, not freed since",

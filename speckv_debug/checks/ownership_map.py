@@ -8,6 +8,7 @@ from speckv_debug.checks.evidence import more
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import plural, quantity
 from speckv_debug.replay.peers import PeerMaps
 from speckv_debug.replay.ragged import Int64s
 
@@ -134,9 +135,9 @@ def _explain_total(peers: PeerMaps, at: int) -> Details:
     mapped, allocated = int(peers.mapped[at]), int(peers.allocated[at])
     rows = (("pages that hold a peer", mapped), ("total - available, in pages", allocated))
     return Details(
-        message=f"{allocated} pages of pool {peers.pool} are not available, {mapped} hold the peer of a full slot",
-        expected=f"{allocated} pages mapped",
-        actual=f"{mapped} pages mapped",
+        message=f"{quantity(allocated, 'page')} of pool {peers.pool} {plural(allocated, 'is', 'are')} not available, {quantity(mapped, 'holds', 'hold')} the peer of a full slot",
+        expected=f"{quantity(allocated, 'page')} mapped",
+        actual=f"{quantity(mapped, 'page')} mapped",
         evidence=(
             Evidence(
                 title=f"pool {peers.pool}, page size {peers.page_size}", columns=("", "pages"), rows=rows

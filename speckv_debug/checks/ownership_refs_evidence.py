@@ -9,6 +9,7 @@ import numpy as np
 from speckv_debug.checks.evidence import more, number
 from speckv_debug.checks.rule import NOTE, Details
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.page_history import ranges
 from speckv_debug.replay.page_refs import PageRefs
 from speckv_debug.replay.page_turns import FREE, GRANT
@@ -103,7 +104,7 @@ def _swapped(refs: PageRefs, i: int, found: Int64s) -> Details:
 def _explain_turn(refs: PageRefs, i: int, table: str, found: Int64s) -> Details:
     pages = np.unique(refs.turns.page[found])
     left = int(refs.left[found[0]])
-    some = "1 reference to it is" if left == 1 else f"{left} references to it are"
+    some = f"{quantity(left, 'reference to it is', 'references to it are')}"
     verb = "is granted" if table == "alloc" else "goes to the free list"
     return Details(
         message=f"page {refs.turns.page[found[0]]} {verb} while {some} left{more(found)}",
@@ -137,7 +138,7 @@ def _explain_end(refs: PageRefs, i: int, at: int) -> Details:
     return Details(
         message=f"row {row} has ended and {' and '.join(said)}",
         expected="the end of a row releases its pages and zeroes its sidecar",
-        actual=f"{len(held)} pages held, {len(named)} named",
+        actual=f"{quantity(len(held), 'page')} held, {len(named)} named",
         pages=pages,
         evidence=(
             Evidence(title=f"sidecar row {row}", columns=("column", "page"), rows=cells),

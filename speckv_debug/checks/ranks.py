@@ -9,6 +9,7 @@ from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.process import Rank
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.ragged import mask
 from speckv_debug.replay.rank_accepts import Decisions, RankAccepts
 
@@ -36,7 +37,7 @@ def ranks_agree(ranks: RankAccepts) -> Judgement:
     """
     everything = np.ones(len(ranks), dtype=np.bool_)
     if ranks.leader is None:
-        why = f"{ranks.unsampled} more TP ranks of the group were not recorded"
+        why = f"{quantity(ranks.unsampled, 'more TP rank of the group was', 'more TP ranks of the group were')} not recorded"
         return verdict(~everything, lambda i: _explain(ranks, i), {why: everything})
     reasons = {
         "several processes call themselves the same rank": everything & ranks.repeated,

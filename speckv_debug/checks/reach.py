@@ -6,6 +6,7 @@ from speckv_debug.checks.evidence import number
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.ragged import NULL
 from speckv_debug.replay.reaches import Reaches
 
@@ -55,7 +56,7 @@ def _explain(reaches: Reaches, i: int) -> Details:
         ("reaches to L + w", end),
     )
     return Details(
-        message=f"the {what} writes {count} rows from position {start} on, up to {end}, {room} are allocated",
+        message=f"the {what} writes {quantity(count, 'row')} from position {start} on, up to {end}, {quantity(room, 'is', 'are')} allocated",
         expected=f"an end of at most {room}",
         actual=f"{end} = {start} + {count}, {end - room} beyond",
         slots=slots[:SHOWN] or None,

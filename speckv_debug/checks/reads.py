@@ -8,6 +8,7 @@ from speckv_debug.checks.evidence import number
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import plural, quantity
 from speckv_debug.replay.ragged import NULL, Mask
 from speckv_debug.replay.reads import ForwardReads
 
@@ -77,7 +78,7 @@ def _explain(reads: ForwardReads, i: int) -> Details:
     if due is not None and end != due:
         return Details(
             message=f"the {mode} computes positions [{first}, {due}) and reads [0, {end}): {_apart(end, due)}",
-            expected=f"a read length of {due} = {first} + {number(reads.count[i])} rows",
+            expected=f"a read length of {due} = {first} + {quantity(number(reads.count[i]), 'row')}",
             actual=f"read length {end}",
             slots=_slots(reads, i, end, due),
             evidence=(_table(reads, i, due),),
@@ -112,8 +113,8 @@ def _explain_draft(reads: ForwardReads, i: int, mode: str, end: int) -> Details:
 def _apart(end: int, due: int) -> str:
     """Which positions are missing, or are read although nothing of this forward lies there."""
     if end < due:
-        return f"{due - end} positions [{end}, {due}) are missing"
-    return f"{end - due} positions [{due}, {end}) are of rejected rows or never written"
+        return f"{quantity(due - end, 'position')} [{end}, {due}) {plural(due - end, 'is', 'are')} missing"
+    return f"{quantity(end - due, 'position')} [{due}, {end}) {plural(end - due, 'is', 'are')} of rejected rows or never written"
 
 
 def _slots(reads: ForwardReads, i: int, end: int, due: int) -> tuple[int, ...] | None:

@@ -9,6 +9,7 @@ from speckv_debug.checks.evidence import accept_entries, draft_tree, number, row
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.ragged import NULL, Mask, mask
 from speckv_debug.replay.replayed_accepts import PARTED, TIED, Difference, ReplayedAccepts
 
@@ -221,7 +222,7 @@ def _explain_length(accepts: ReplayedAccepts, i: int) -> Details:
     )
     return Details(
         message=f"the new length is {told}, replay makes it {due} ({LENGTHS})",
-        expected=f"new_seq_len {due} = seq_len {before} + {due - before} accepted rows",
+        expected=f"new_seq_len {due} = seq_len {before} + {quantity(due - before, 'accepted row')}",
         actual=f"new_seq_len {told}",
         evidence=(
             Evidence(title="growth of the sequence", columns=("", "replayed", "recorded"), rows=lengths),

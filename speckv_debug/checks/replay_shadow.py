@@ -7,6 +7,7 @@ from speckv_debug.checks.move import ACCEPTS, MOVER
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import plural
 from speckv_debug.replay.ragged import NULL
 from speckv_debug.replay.shadow_finds import Held
 from speckv_debug.replay.shadow_replay import ShadowReplay
@@ -46,7 +47,11 @@ def committed_prefix(replay: ShadowReplay) -> Judgement:
 def _explain(replay: ShadowReplay, i: int) -> Details:
     wrong = replay.wrong(i)
     first = wrong[0]
-    more = f", and {len(wrong) - 1} more of its positions are wrong" if wrong[1:] else ""
+    more = (
+        f", and {len(wrong) - 1} more of its positions {plural(len(wrong) - 1, 'is', 'are')} wrong"
+        if wrong[1:]
+        else ""
+    )
     found, due = (
         f"{_content(replay, first)}{_written(replay, first.found)}",
         f"{_token(first)}{_due(replay, first)}",

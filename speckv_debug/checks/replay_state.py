@@ -12,6 +12,7 @@ from speckv_debug.checks.ownership import RELEASE
 from speckv_debug.checks.rule import ERROR, NOTE, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.replayed_reserves import ReplayedReserves
 from speckv_debug.replay.replayed_states import ReplayedStates
 
@@ -79,7 +80,7 @@ def _explain_small(scope: ReplayedReserves, i: int) -> Details:
     room = number(scope.reserves.ints("reserve")[int(scope.event[i])])
     return Details(
         severity=NOTE,
-        message=f"{room} positions are reserved, kernels.reserve.decode_reserve gives {scope.settled_reserve} "
+        message=f"{quantity(room, 'position is', 'positions are')} reserved, kernels.reserve.decode_reserve gives {scope.settled_reserve} "
         "for these settings: not even one verify has room",
         expected=f"a reserve of {scope.settled_reserve}",
         actual=f"a reserve of {room}",
@@ -171,7 +172,7 @@ def _explain_clear(scope: ReplayedStates, event: int) -> Details:
         actual=f"ring rows {_short(found)}, halves {halves[0]} and {halves[1]}",
         evidence=(
             Evidence(
-                title=f"ring rows, length {before}, {kept} rows accepted",
+                title=f"ring rows, length {before}, {quantity(kept, 'row')} accepted",
                 columns=("ring row", CLEARED, "engine"),
                 rows=rows,
                 marked=tuple(k for k, row in enumerate(rows) if row[1] != row[2]),

@@ -8,6 +8,7 @@ from speckv_debug.checks.evidence import number
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.clears import RingClears
 from speckv_debug.replay.ragged import Int64s
 
@@ -119,7 +120,9 @@ def _rings(clears: RingClears, i: int, due: Int64s, found: Int64s) -> Evidence:
             marked.append(len(rows))
         rows.append((row, _position(clears, i, row), *states))
     before, n = number(clears.before[i]), number(clears.accepted[i])
-    title = "the whole ring" if clears.whole[i] else f"ring rows, length {before}, {n} rows accepted"
+    title = (
+        "the whole ring" if clears.whole[i] else f"ring rows, length {before}, {quantity(n, 'row')} accepted"
+    )
     columns = ("ring row", "position", "due", "engine")
     return Evidence(title=title, columns=columns, rows=tuple(rows), marked=tuple(marked))
 

@@ -8,6 +8,7 @@ from speckv_debug.checks.evidence import number
 from speckv_debug.checks.rule import WARNING, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Evidence
+from speckv_debug.model.text import plural
 from speckv_debug.replay.draft_reads import DraftReads
 from speckv_debug.replay.ragged import NULL
 
@@ -61,7 +62,7 @@ def _explain(drafts: DraftReads, i: int) -> Details:
         ("not seen", unseen),
     )
     return Details(
-        message=f"the {mode.replace('_', ' ')} reads positions [0, {end}), {count} of them, from {first} on, have no draft KV",
+        message=f"the {mode.replace('_', ' ')} reads positions [0, {end}), {count} of them, from {first} on, {plural(count, 'has', 'have')} no draft KV",
         expected=f"draft KV of positions [0, {end})",
         actual=f"none of position {first}" + (f" and {count - 1} more" if count > 1 else ""),
         evidence=(Evidence(title="coverage by draft KV", columns=("", "positions"), rows=rows, marked=(1,)),),

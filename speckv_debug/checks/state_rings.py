@@ -8,6 +8,7 @@ from speckv_debug.checks.evidence import number
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.ragged import Int64s
 from speckv_debug.replay.ring_reads import RingReads
 
@@ -55,7 +56,7 @@ def _explain(rings: RingReads, i: int) -> Details:
     found = np.flatnonzero(rings.stale & mine)
     k = int(found[0])
     ring_row, wanted = int(rings.cells.ring_row[rings.read[k]]), int(rings.wanted[k])
-    more = f", and {len(found) - 1} more ring rows" if len(found) > 1 else ""
+    more = f", and {quantity(len(found) - 1, 'more ring row')}" if len(found) > 1 else ""
     return Details(
         message=f"ring row {ring_row} is read for {_position(wanted)} and holds {_holds(rings, k)}{more}",
         expected=f"{_position(wanted)} of the request",
@@ -67,10 +68,10 @@ def _explain(rings: RingReads, i: int) -> Details:
 def _explain_crowded(rings: RingReads, i: int) -> Details:
     width, capacity = int(rings.width[i]), int(rings.capacity[i])
     return Details(
-        message=f"a verify of {width} rows writes to a ring that can serve {capacity}: positions that are not compressed yet "
+        message=f"a verify of {quantity(width, 'row')} writes to a ring that can serve {capacity}: positions that are not compressed yet "
         "are overwritten",
-        expected=f"at most ring - window + 2 = {capacity} rows a verify",
-        actual=f"{width} rows",
+        expected=f"at most ring - window + 2 = {quantity(capacity, 'row')} a verify",
+        actual=f"{quantity(width, 'row')}",
     )
 
 

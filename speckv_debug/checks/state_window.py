@@ -9,6 +9,7 @@ from speckv_debug.checks.length import NO_LIFE
 from speckv_debug.checks.rule import ERROR, WARNING, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.evictions import WindowEvictions
 from speckv_debug.replay.ragged import NULL, Mask
 
@@ -87,10 +88,10 @@ def _explain_late(evictions: WindowEvictions, i: int, cursor: int) -> Details:
     allowed = (evictions.window or 0) + (evictions.patience or 0)
     return Details(
         severity=WARNING,
-        message=f"{held} positions keep slots in the window's pool, for {evictions.waiting[i]} committed positions no "
+        message=f"{quantity(held, 'position keeps a slot', 'positions keep slots')} in the window's pool, for {quantity(evictions.waiting[i], 'committed position')} no "
         f"eviction followed; the engine evicts every {evictions.interval}",
-        expected=f"at most {allowed} positions held: window {evictions.window}, interval {evictions.interval}, a page, two verifies",
-        actual=f"{held} positions held from {cursor} on",
+        expected=f"at most {quantity(allowed, 'position')} held: window {evictions.window}, interval {evictions.interval}, a page, two verifies",
+        actual=f"{quantity(held, 'position')} held from {cursor} on",
         evidence=(_held(evictions, i),),
     )
 

@@ -9,6 +9,7 @@ from speckv_debug.checks.length_evidence import lengths_of
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.ragged import NULL, mask
 from speckv_debug.replay.session_trims import CURSORS, SessionTrims
 
@@ -53,7 +54,7 @@ def _explain(trims: SessionTrims, i: int) -> Details:
     )
     seq = int(np.append(trims.lengths.columns("lengths").ints("seq"), 0)[trims.after[i]])
     return Details(
-        message=f"the row is trimmed to {trims.target[i]} positions, but {what}",
+        message=f"the row is trimmed to {quantity(trims.target[i], 'position')}, but {what}",
         expected=bounds,
         actual=cursors,
         evidence=(_cursors(trims, i), lengths_of(trims.lengths, int(trims.life[i]), seq)),

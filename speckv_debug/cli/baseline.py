@@ -21,13 +21,11 @@ KEYS = (VERSION_KEY, "known")
 FIELDS = ("rule", "pool", "event", "words")
 
 
-def add_baseline_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--baseline` and `--write-baseline`."""
-    add = parser.add_argument
-    add(
+def add_baseline_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--baseline`."""
+    parser.add_argument(
         "--baseline", type=Path, metavar="FILE", help="leave out the findings that FILE knows, and count them"
     )
-    add("--write-baseline", action="store_true", help="put all findings of this check into the baseline file")
 
 
 def read_baseline(file: Path) -> frozenset[Fingerprint]:

@@ -9,23 +9,21 @@ import argparse
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckv_debug.cli.baseline import add_baseline_options, read_baseline, write_baseline
+from speckv_debug.cli.baseline import write_baseline
 from speckv_debug.cli.choosing import add_format_options
-from speckv_debug.cli.config import Config, add_config_options, configured
 from speckv_debug.cli.hint import inspect_command
 from speckv_debug.cli.opening import reading
 from speckv_debug.cli.output import claim, typed
+from speckv_debug.cli.policy import Policy, add_policy_options, policy_of
 from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.cli.replaying import add_replay_options
 from speckv_debug.cli.streams import wants_color
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.finding import CheckResult
-from speckv_debug.model.text import printable
 
 if TYPE_CHECKING:
     from speckv_debug.recording.reader import Recording
@@ -46,18 +44,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--rule", action="append", default=[], metavar="ID", help="run this rule only; may be repeated [all]")
     add("--ignore", action="append", default=[], metavar="ID", help="leave this rule out; may be repeated")
     add_replay_options(parser)
-    add_config_options(parser)
-    add_baseline_options(parser)
+    add_policy_options(parser)
+    add(
+        "--write-baseline",
+        action="store_true",
+        help="put all findings of this check into the baseline file",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Open, judge, print."""
-    config = configured(args, Path.cwd())
-    baseline = _baseline(args, config)
-    only, ignore = _chosen(args, config)
+    policy = _policy(args)
+    only, ignore = _chosen(args)
     with reading(args.recording) as recording:
-        result = _judged(args, recording, only, ignore)
-    result = _with_policy(args, config, baseline, recording, result)
+        result = _judged(args, policy, recording, only, ignore)
+    if args.write_baseline:
+        _write_baseline(policy.baseline, recording, result)
+    if not args.write_baseline or result.verdict != "unknown":
+        result = policy.without_known(result, recording)
     if args.format == "json":
         from speckv_debug.viewers.terminal import json
 
@@ -70,44 +74,24 @@ def run(args: argparse.Namespace) -> int:
     return VERDICTS[result.verdict]
 
 
-def _baseline(args: argparse.Namespace, config: Config) -> Path | None:
-    """The file of known findings, by the option, else by the configuration."""
-    file: Path | None = args.baseline or config.baseline
+def _policy(args: argparse.Namespace) -> Policy:
+    """What the configuration asks for; with a place for the baseline where one is to be written."""
+    policy = policy_of(args, rewritten=args.write_baseline)
     if args.write_baseline:
-        if file is None:
+        if policy.baseline is None:
             raise UsageError("--write-baseline needs a file", "Name it: --baseline FILE.")
-        claim(file, True, kind="file", input=args.recording, option="--baseline")
-    elif file is not None:
-        _require_baseline(file, None if args.baseline else config)
-    return file
+        claim(policy.baseline, True, kind="file", input=args.recording, option="--baseline")
+    return policy
 
 
-def _require_baseline(file: Path, config: Config | None) -> None:
-    """Refuse a baseline that can't be used before anything is judged; names the key that asks for it."""
-    try:
-        read_baseline(file)
-    except UsageError as error:
-        if config is None:
-            raise
-        where = f"{printable(str(config.file))}: tool.speckv-debug.baseline"
-        raise UsageError(f"{where}: {error.what}", error.remedy) from error
-
-
-def _chosen(args: argparse.Namespace, config: Config) -> tuple[list[str], list[str]]:
-    """Rules to run, and rules to leave out; what is asked for by name is not left out by the configuration."""
+def _chosen(args: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Rules to run, and rules to leave out."""
     from speckv_debug.checks.selection import named, select
 
     _require_single("--rule", args.rule)
     _require_single("--ignore", args.ignore)
     select(args.rule, args.ignore, args.replay)
-    only = [named(id).id for id in args.rule]
-    ignore = [*args.ignore, *(id for id in config.disable if id not in only)]
-    try:
-        select(only, ignore, args.replay)
-    except UsageError as error:
-        what = f"{printable(str(config.file))}: tool.speckv-debug.disable leaves no rule to run"
-        raise UsageError(what, "Name one with --rule, or say --no-config.") from error
-    return only, ignore
+    return [named(id).id for id in args.rule], args.ignore
 
 
 def _require_single(option: str, ids: Sequence[str]) -> None:
@@ -119,13 +103,11 @@ def _require_single(option: str, ids: Sequence[str]) -> None:
 
 
 def _judged(
-    args: argparse.Namespace, recording: Recording, only: list[str], ignore: list[str]
+    args: argparse.Namespace, policy: Policy, recording: Recording, only: list[str], ignore: list[str]
 ) -> CheckResult:
-    from speckv_debug.checks.run import check
-
     on_error = _show_traceback if args.verbose else _say_nothing
     with ProgressBar("checking") as bar:
-        return check(
+        return policy.judged(
             recording,
             only=only,
             ignore=ignore,
@@ -136,30 +118,15 @@ def _judged(
         )
 
 
-def _with_policy(
-    args: argparse.Namespace, config: Config, baseline: Path | None, recording: Recording, result: CheckResult
-) -> CheckResult:
-    """The result as the configuration and the baseline would have it; writes the baseline where that is asked for."""
-    from speckv_debug.checks.known import adjusted, baseline_of, without_known
+def _write_baseline(file: Path | None, recording: Recording, result: CheckResult) -> None:
+    from speckv_debug.checks.known import baseline_of
 
-    result = replace(adjusted(result, config.severity), disabled=_disabled(args, config))
-    if baseline is None:
-        return result
-    if args.write_baseline and result.verdict == "unknown":
-        print(f"speckv-debug: nothing was judged, so {typed(baseline)} was not written", file=sys.stderr)
-        return result
-    if args.write_baseline:
-        count = write_baseline(baseline, baseline_of(result, recording), result.laws)
-        print(f"speckv-debug: wrote {typed(baseline)}, known findings: {count}", file=sys.stderr)
-    return without_known(result, recording, read_baseline(baseline))
-
-
-def _disabled(args: argparse.Namespace, config: Config) -> tuple[str, ...]:
-    """Rules that would have run."""
-    from speckv_debug.checks.selection import select
-
-    would = {rule.id for rule in select(args.rule, args.ignore, args.replay)} - set(args.rule)
-    return tuple(id for id in config.disable if id in would and not args.rule)
+    assert file is not None  # else `_policy` refused
+    if result.verdict == "unknown":
+        print(f"speckv-debug: nothing was judged, so {typed(file)} was not written", file=sys.stderr)
+        return
+    count = write_baseline(file, baseline_of(result, recording), result.laws)
+    print(f"speckv-debug: wrote {typed(file)}, known findings: {count}", file=sys.stderr)
 
 
 def _say_next(path: Path, recording: Recording, result: CheckResult) -> None:

@@ -16,7 +16,7 @@ from speckv_debug.cli.streams import wants_color
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.labels import meant
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 
 if TYPE_CHECKING:
     from speckv_debug.collectors.reference.demo import Demo
@@ -86,7 +86,6 @@ def _fault(name: str | None) -> Fault | None:
 def _record(out: Path, force: bool, seed: int, fault: Fault | None) -> None:
     from speckv_debug.cli.claiming import Claim
     from speckv_debug.collectors.reference.demo import record_demo
-    from speckv_debug.viewers.terminal.headline import number
 
     with Claim(out, force) as place:
         _say(f"recording the reference engine into {typed(out)}" + (f", {fault.name}" if fault else ""))
@@ -95,7 +94,7 @@ def _record(out: Path, force: bool, seed: int, fault: Fault | None) -> None:
     requests = demo.outcome.requests.values()
     served = sum(request.epoch is not None for request in requests)
     left = f"; {len(requests) - served} gave up while waiting" if served < len(requests) else ""
-    _say(f"served {number(served, 'request')} in {demo.outcome.engine.observer.step} steps{left}")
+    _say(f"served {amount(served, 'request')} in {amount(demo.outcome.engine.observer.step, 'step')}{left}")
     if fault:
         _tell_fault(fault, demo)
 

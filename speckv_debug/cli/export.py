@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from speckv_debug.cli.opening import reading
 from speckv_debug.cli.output import add_output_options, claim, typed
 from speckv_debug.exit_codes import ExitCode
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 
 if TYPE_CHECKING:
     from speckv_debug.recording.reader import Recording
@@ -40,7 +40,10 @@ def run(args: argparse.Namespace) -> int:
     with reading(args.recording) as recording:
         events = export_jsonl(recording, out or sys.stdout)
     _say_withdrawn(recording)
-    print(f"{events} events of {len(recording.processes)} process(es) exported", file=sys.stderr)
+    print(
+        f"{amount(events, 'event')} of {amount(len(recording.processes), 'process', 'processes')} exported",
+        file=sys.stderr,
+    )
     if out is not None:
         print(f"next: speckv-debug import {typed(out)}", file=sys.stderr)
     return ExitCode.CLEAN

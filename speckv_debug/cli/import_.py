@@ -14,7 +14,7 @@ from typing import BinaryIO, NoReturn
 from speckv_debug.cli.output import add_output_options, claim, default_output, is_recording, typed
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 
 EXAMPLES = """examples:
   speckv-debug import reproduction.jsonl -o reproduction.speckv
@@ -40,7 +40,10 @@ def run(args: argparse.Namespace) -> int:
     summary = import_jsonl(source, out, replace=args.force)
     for remark in summary.remarks:
         print(f"speckv-debug: {printable(remark)}", file=sys.stderr)
-    print(f"{typed(out)}: {summary.events} events of {len(summary.processes)} process(es)", file=sys.stderr)
+    print(
+        f"{typed(out)}: {amount(summary.events, 'event')} of {amount(len(summary.processes), 'process', 'processes')}",
+        file=sys.stderr,
+    )
     print(f"next: speckv-debug check {typed(out)}", file=sys.stderr)
     return ExitCode.CLEAN
 

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speckv_debug.cli.output import typed
+from speckv_debug.cli.policy import add_policy_options, policy_of
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from speckv_debug.cli.policy import Policy
+    from speckv_debug.model.finding import CheckResult
     from speckv_debug.recording.reader import Recording
     from speckv_debug.viewers.tui.inspection import Inspection
 
@@ -36,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="LABEL",
         help="look at this process, its label or how that begins [the first with it]",
     )
+    add_policy_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
     from speckv_debug.viewers.tui.app import InspectorApp
     from speckv_debug.viewers.tui.places import start_place
 
-    inspection = _inspection(open_recording(args.recording))
+    policy = policy_of(args)
+    inspection = _inspection(open_recording(args.recording), policy)
     place = start_place(inspection, step=args.at, request=args.request, process=args.process)
     app = InspectorApp(inspection, place)
     app.run()
@@ -78,11 +83,14 @@ def _leave(code: int) -> int:
     return code
 
 
-def _inspection(recording: Recording) -> Inspection:
+def _inspection(recording: Recording, policy: Policy) -> Inspection:
     from speckv_debug.checks import RULES
-    from speckv_debug.checks.run import check
     from speckv_debug.viewers.tui.inspection import Law
     from speckv_debug.viewers.tui.recorded import inspection_of
 
     laws = {rule.id: Law(rule.law, rule.look_at) for rule in RULES.values()}
-    return inspection_of(recording, lambda: check(recording), laws)
+
+    def check() -> CheckResult:
+        return policy.without_known(policy.judged(recording), recording)
+
+    return inspection_of(recording, check, laws)

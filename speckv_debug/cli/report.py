@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from speckv_debug.cli.hint import inspect_command
 from speckv_debug.cli.output import add_output_options, claim, default_output, typed
+from speckv_debug.cli.policy import add_policy_options, policy_of
 from speckv_debug.cli.replaying import add_replay_options
 from speckv_debug.model.text import printable
 
@@ -31,16 +32,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", type=Path, metavar="RECORDING", help="the recording")
     add_output_options(parser, default="the recording's name with .html; - is standard output")
     add_replay_options(parser)
+    add_policy_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Check the recording and write the report, whatever is found."""
-    from speckv_debug.checks.run import check
     from speckv_debug.cli.opening import reading
 
+    policy = policy_of(args)
     out = None if str(args.output) == "-" else _claimed(args)
     with reading(args.recording) as recording:
-        result = check(recording, replay=args.replay, device=args.device, on_error=_say_broken_rule)
+        judged = policy.judged(recording, replay=args.replay, device=args.device, on_error=_say_broken_rule)
+        result = policy.without_known(judged, recording)
         if out is None:
             _render(recording, result, sys.stdout)
         else:

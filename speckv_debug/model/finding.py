@@ -140,6 +140,27 @@ class CheckResult:
         return 1000 * judged // all_ / 10 if all_ else 100.0
 
     @property
+    def mostly_unknown(self) -> bool:
+        """Whether less than half of all instances could be judged: that nothing was found says little then."""
+        judged, all_ = self._counted
+        return 2 * judged < all_
+
+    @property
+    def nothing_found(self) -> str:
+        """`nothing found`, or `nothing new found` where a baseline took findings out."""
+        return "nothing new found" if self.known is not None and self.known.total else "nothing found"
+
+    @property
+    def judged_instances(self) -> int:
+        """How many instances were judged."""
+        return self._counted[0]
+
+    @property
+    def instances(self) -> int:
+        """How many instances occur, judged or unknown."""
+        return self._counted[1]
+
+    @property
     def _counted(self) -> tuple[int, int]:
         """Judged instances, and all."""
         judged = sum(self.checked.values())

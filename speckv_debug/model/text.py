@@ -1,4 +1,4 @@
-"""Text from a recording is untrusted: how it is shown on a terminal."""
+"""How text from a recording, which is untrusted, is shown on a terminal; numbers with their nouns."""
 
 from __future__ import annotations
 
@@ -16,3 +16,18 @@ def printable(text: str) -> str:
 
 def _escape(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
+
+
+def plural(count: int | None, noun: str, several: str = "") -> str:
+    """The noun as it stands behind that number: `row` of 1, else `rows`; a verb may come with it (`row is`, `rows are`)."""
+    return noun if count == 1 else several or f"{noun}s"
+
+
+def amount(count: int, noun: str, several: str = "") -> str:
+    """`1 step`, `1,204 steps`."""
+    return f"{count:,} {plural(count, noun, several)}"
+
+
+def quantity(count: int | None, noun: str, several: str = "") -> str:
+    """`1 row`, `4352 rows`: as findings write numbers, so that one finds them again in the engine's logs."""
+    return f"{count} {plural(count, noun, several)}"

@@ -10,17 +10,24 @@ from typing import Any, BinaryIO
 
 from speckv_debug import __version__
 from speckv_debug.errors import RecordingError
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 from speckv_debug.recording.atomic import beside, remove, swap_in, unwritable, write_json
 from speckv_debug.recording.import_process import ProcessImport
-from speckv_debug.recording.line_values import event_name, event_values, parse_object, unknown_columns
+from speckv_debug.recording.line_values import (
+    event_name,
+    event_values,
+    parse_object,
+    unknown_columns,
+)
 from speckv_debug.recording.manifest import MANIFEST, require_version
+from speckv_debug.recording.meaning import WORDS, strange_values, why_strange
 from speckv_debug.recording.mistake import Mistake, nearest
 from speckv_debug.recording.process_file import label_of, mistake_in
 from speckv_debug.recording.schema import FORMAT_VERSION, SCHEMAS, TABLES
 from speckv_debug.recording.text_stream import DAMAGE, decompressed
 
 HEADERS = ("recording", "process")
+LEAVE_OUT = "Leave it out where there is none."
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +120,7 @@ class _Import:
         self._events = 0
         self._remarks: list[str] = []
         self._ignored: dict[tuple[str, str], list[int]] = {}
+        self._strange: dict[tuple[str, str, str | None], list[Any]] = {}
 
     def take(self, line: int, text: bytes) -> None:
         """One line that is not blank."""
@@ -138,13 +146,21 @@ class _Import:
         self._end_process()
         manifest = {"tool_version": __version__, "processes": [{"label": label} for label in self._labels]}
         write_json(self._folder / MANIFEST, self._manifest or {"format_version": FORMAT_VERSION, **manifest})
+        self._remarks += (what.rstrip() for what in (*self._unknown_columns(), *self._without_meaning()))
+        return ImportSummary(tuple(self._labels), self._events, tuple(self._remarks))
+
+    def _unknown_columns(self) -> Iterator[str]:
         for (table, column), (first, count) in self._ignored.items():
             near = nearest(column, SCHEMAS[table].names)
-            what = (
-                f"{self._name}:{first}: {table} has no column {column!a}; ignored in {count} line(s). {near}"
-            )
-            self._remarks.append(what.rstrip())
-        return ImportSummary(tuple(self._labels), self._events, tuple(self._remarks))
+            where = f"{self._name}:{first}: {table} has no column {column!a}"
+            yield f"{where}; ignored in {amount(count, 'line')}. {near}"
+
+    def _without_meaning(self) -> Iterator[str]:
+        for (table, column, _), (first, count, value) in self._strange.items():
+            where = f"{self._name}:{first}: {why_strange(table, column, value)}"
+            told = f"in {amount(count, 'line')}; what rests on {table} can't be judged"
+            near = nearest(value.lower(), WORDS[table][column]) if isinstance(value, str) else LEAVE_OUT
+            yield f"{where}, {told}. {near}"
 
     def _take_recording(self, value: Mapping[str, Any]) -> None:
         if self._manifest is not None or self._labels:
@@ -181,7 +197,11 @@ class _Import:
         assert self._process is not None
         for column in unknown_columns(table, value):
             self._ignored.setdefault((table, column), [self.line, 0])[1] += 1
-        self._process.add(table, event_values(table, value), self.line)
+        row = event_values(table, value)
+        for strange, found in strange_values(table, row):
+            kind = (table, strange, found if isinstance(found, str) else None)
+            self._strange.setdefault(kind, [self.line, 0, found])[1] += 1
+        self._process.add(table, row, self.line)
 
     def _end_process(self) -> None:
         if self._process is None:

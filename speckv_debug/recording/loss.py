@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from speckv_debug.model.text import amount, plural
 from speckv_debug.recording.problem import Problem, ProblemKind
 from speckv_debug.recording.table_files import TableFiles, seq_of
 
@@ -47,7 +48,7 @@ def _damaged_part(process: ProcessRecording, files: TableFiles, path: Path) -> P
         kind=ProblemKind.DAMAGED_PART,
         where=f"{process.label}/{files.name}/{path.name}",
         what=f"damaged ({files.damaged[path]}) and skipped: {files.name} rows {_span(after, before)} are missing"
-        + (f", {rows} event(s) in all" if rows else ""),
+        + (f", {amount(rows, 'event')} in all" if rows else ""),
         process=process.label,
         tables=(files.name,),
         after_seq=after,
@@ -79,7 +80,8 @@ def _torn_spool(process: ProcessRecording, files: TableFiles) -> Iterator[Proble
     yield Problem(
         kind=ProblemKind.TORN_SPOOL,
         where=f"{process.label}/spool/{files.name}.arrows",
-        what=f"the last {files.spool.torn_bytes} bytes are no whole batch: {rows} row(s) before them are used,"
+        what=f"the last {amount(files.spool.torn_bytes, 'byte is', 'bytes are')} no whole batch: "
+        f"{amount(rows, 'row')} before that {plural(rows, 'is', 'are')} used,"
         f" {files.name} rows {_span(last, None) if last is not None else 'behind them'} may be missing",
         process=process.label,
         tables=(files.name,),
@@ -110,7 +112,7 @@ def _dropped(process: ProcessRecording) -> Iterator[Problem]:
         yield Problem(
             kind=ProblemKind.DROPPED,
             where=process.label,
-            what=f"{rows} row(s) of {table} were dropped while recording ({why}), first near event {drops[0][0]}",
+            what=f"{amount(rows, 'row')} of {table} {plural(rows, 'was', 'were')} dropped while recording ({why}), first near event {drops[0][0]}",
             process=process.label,
             tables=(table,),
             after_seq=drops[0][0] - 1,
@@ -139,8 +141,9 @@ def _spooled(process: ProcessRecording) -> str:
     batches = [(each, batch) for each in process.files.values() for batch in each.spool.batches]
     seqs = np.concatenate([seq_of(batch) for _, batch in batches]) if batches else np.empty(0, np.int64)
     ends = [each.end for each in process.files.values() if each.end is not None]
-    text = f"{len(seqs)} event(s) not yet sealed were read from the spool; " if len(seqs) else ""
+    read = amount(len(seqs), "event not yet sealed was", "events not yet sealed were")
+    text = f"{read} read from the spool; " if len(seqs) else ""
     if ends:
         late = int(np.count_nonzero(seqs >= ends[0]))
-        text += f"{late} of them lie behind event {ends[0]}, which never reached the disk, and are left out; "
+        text += f"{late} of them {plural(late, 'lies', 'lie')} behind event {ends[0]}, which never reached the disk, and {plural(late, 'is', 'are')} left out; "
     return text

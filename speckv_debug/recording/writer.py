@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from speckv_debug.model.text import quantity
 from speckv_debug.recording.blocks import Block, Cut, Each, blocks_to_batch
 from speckv_debug.recording.deferred import Deferred, made, made_together
 from speckv_debug.recording.manifest import finish_manifest
@@ -249,7 +250,7 @@ class Writer:
             return
         self._size_at = time.monotonic() + SIZE_EVERY_S
         if _size_on_disk(self._folder.parent) >= self._max_bytes:
-            self._limit_reached(f"the limit of {self._max_bytes} bytes was reached")
+            self._limit_reached(f"the limit of {quantity(self._max_bytes, 'byte')} was reached")
 
 
 def _is_ready(value: Any) -> bool:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from speckv_debug.model.process import Process
+from speckv_debug.recording.meaning import senseless
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.bounds import Bounds, Reserves
 from speckv_debug.replay.chunk_tails import ChunkTails
@@ -99,6 +100,7 @@ class ProcessView(StateScopes):
     Attributes:
         kept: Whether `keep` was called since it was made or forgot.
         pools: Table → the pools that its events name, where all of it has been looked at.
+        senseless: Table → what in it has no meaning, see `senseless_in`, where all of it has been looked at.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class ProcessView(StateScopes):
         self._columns: dict[str, Columns] = {}
         self.kept = False
         self.pools: Mapping[str, AbstractSet[str]] = {}
+        self.senseless: Mapping[str, AbstractSet[tuple[str, str]]] = {}
 
     @property
     def info(self) -> Process:
@@ -146,7 +149,13 @@ class ProcessView(StateScopes):
         process, processes, kernels = self.process, self.processes, self.kernels
         vars(self).clear()
         self.process, self.processes, self.kernels = process, processes, kernels
-        self._columns, self.kept, self.pools = {}, False, {}
+        self._columns, self.kept, self.pools, self.senseless = {}, False, {}, {}
+
+    def senseless_in(self, table: str) -> AbstractSet[tuple[str, str]]:
+        """Columns of a table that hold a value without a meaning, and what it is."""
+        if table not in self.senseless:
+            return frozenset(senseless(table, self.process.table(table)))
+        return self.senseless[table]
 
     def close(self) -> None:
         """Free all memory now, for good: scopes refer to the view and to one another."""

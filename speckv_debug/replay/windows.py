@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from speckv_debug.recording.arrays import empty_table
+from speckv_debug.recording.meaning import senseless
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.replay.columns import Columns
@@ -132,21 +133,23 @@ def windows(view: ProcessView, *, keep: bool) -> Iterator[WindowView]:
         return
     kept: dict[str, list[pa.Table]] = {}
     pools: dict[str, set[str]] = {}
+    strange: dict[str, set[tuple[str, str]]] = {}
     paths: list[Ragged] = []
     for end, tables in zip(ends, _ahead(process.windows(ends)), strict=True):
         coded = {name: _coded(table) for name, table in tables.items()}
         for name, table in coded.items() if keep and not view.kept else ():
             kept.setdefault(name, []).append(table.select(_kept(name)))
         window = WindowView(view, coded, end, 1 / len(ends))
-        for name in coded:
+        for name, table in coded.items():
             pools.setdefault(name, set()).update(window.pools_of(name))
+            strange.setdefault(name, set()).update(senseless(name, table))
         yield window
         paths += [window.replayed_paths.rows] if "replayed_accepts" in vars(window) else []
         window.close()
     for name, extent in process.extents.items() if not view.kept else ():
         table = pa.concat_tables(kept[name]) if name in kept else None
         view.keep(name, KeptColumns(process, name, extent.rows if table is None else table.num_rows, table))
-    view.pools = pools
+    view.pools, view.senseless = pools, strange
     if len(paths) == len(ends) and not process.problems:
         view.replayed_paths = ReplayedPaths.of_windows(view.verifies, paths)
     pa.default_memory_pool().release_unused()

@@ -36,7 +36,8 @@ POOLS, TABLES = (f"{CACHE}.memory_pool:MHATokenToKVPool",), (f"{CACHE}.memory_po
 METHODS = {
     "allocate": (ALLOCATORS, targets.ALLOCATES),
     "free": (ALLOCATORS, targets.FREES),
-    "free_swa": (WINDOWED, ("free_swa", "free_swa_segment")),
+    "free_swa": (WINDOWED, targets.FREES_PEERS),
+    "swa_set": (WINDOWED, targets.SETS_PEERS),
     "load_back": (HOST_TREES, ("load_back",)),
     "group_begin": (ALLOCATORS, targets.GROUP_BEGINS),
     "group_end": (ALLOCATORS, targets.GROUP_ENDS),

@@ -46,6 +46,15 @@ def main() -> None:
         allocator.free_group_end()
         allocator.free(first[page:])
         note()
+        if page > 1:
+            third = _grant_tail(allocator, 8, page)
+            note()
+            peers = allocator.translate_loc_from_full_to_swa(third[-page:])
+            allocator.clear_full_to_swa_mapping(third[-page:])
+            allocator.set_full_to_swa_mapping(third[:page], peers)  # as a tree that keeps other slots
+            note()
+            allocator.free(third)
+            note()
     print(json.dumps({"events": events.rows, "mappings": mappings, "failures": events.failures}))
     del torch
 
@@ -69,6 +78,13 @@ def _grant(allocator: Any, page: int, count: int) -> Any:
         return allocator.alloc(count)
     none, length = torch.tensor([0]), torch.tensor([count])
     return allocator.alloc_extend(none, none, length, length, torch.tensor([-1]), count)
+
+
+def _grant_tail(allocator: Any, count: int, tail: int) -> Any:
+    import torch
+
+    none, length = torch.tensor([0]), torch.tensor([count])
+    return allocator.alloc_extend_swa_tail(none, none, length, length, torch.tensor([-1]), count, tail)
 
 
 if __name__ == "__main__":

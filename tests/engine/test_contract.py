@@ -15,7 +15,7 @@ from speckv_debug.collectors.hooking import Target
 from speckv_debug.collectors.sglang.releases import BASIC, KNOWN, promised, tier
 from speckv_debug.collectors.sglang.sources import Found, Sources
 
-OPTIONAL_METHODS = {"free_pages", "move_core", "cache_finished", "set_back"}
+OPTIONAL_METHODS = {"free_pages", "free_full", "swa_clear", "move_core", "cache_finished", "set_back"}
 SESSION_METHODS = {
     "session_match",
     "session_finish",

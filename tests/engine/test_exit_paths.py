@@ -25,6 +25,13 @@ PROMISED_NS = 1_500_000_000
 ON_TERMINAL = 'terminal=$1; shift; exec "$@" < "$terminal"'
 """A session's first process that opens a terminal has it, and all that it starts get its Ctrl-C."""
 
+WITH_CTRL_C = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+"""A shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C."""
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -78,7 +85,17 @@ def end_by(
     command += [str(HERE / "launching.py"), "--sglang", release_folder("0.5.23")]
     command += ["--end", way, "--progress", str(progress), *target]
     master, terminal = os.openpty()
-    command = ["sh", "-c", ON_TERMINAL, "sh", os.ttyname(terminal), *command]
+    command = [
+        sys.executable,
+        "-c",
+        WITH_CTRL_C,
+        "sh",
+        "-c",
+        ON_TERMINAL,
+        "sh",
+        os.ttyname(terminal),
+        *command,
+    ]
     with (folder / "stderr").open("w") as stderr:
         running = subprocess.Popen(
             command,

@@ -111,7 +111,7 @@ def test_what_is_ignored_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["import", str(file)]) == 0
     err = capsys.readouterr().err
     assert f"{file}:1: there is no process line" in err
-    assert f"{file}:1: note has no column 'txet'; ignored in 2 line(s). Did you mean \"text\"?" in err
+    assert f"{file}:1: note has no column 'txet'; ignored in 2 lines. Did you mean \"text\"?" in err
 
 
 INFO = """\
@@ -145,9 +145,9 @@ def test_info_says_what_is_there_and_what_is_not(tmp_path: Path, capsys: pytest.
         "accepted  2 verifies, mean accept length 2.50",
         "simulated 1 verifies, mean accept length 9.00",
         "did not resolve: sampler",
-        "3 row(s) of alloc were dropped while recording (too slow)",
+        "3 rows of alloc were dropped while recording (too slow)",
         "the end is missing",
-        "missing   tp1-pp0-dp0: 2 event(s) between recorded ones, at seq [2, 4)",
+        "missing   tp1-pp0-dp0: 2 events between recorded ones, at seq [2, 4)",
     ):
         assert says in out, says
 

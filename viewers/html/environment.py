@@ -10,8 +10,9 @@ from typing import Any
 
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Pool, Process
+from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording, Recording
-from speckv_debug.viewers.html.markup import Html, amount, element, facts, table
+from speckv_debug.viewers.html.markup import Html, element, facts, table
 
 MOST_NOTES = 50
 POOL_COLUMNS = (

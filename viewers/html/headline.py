@@ -6,27 +6,34 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from speckv_debug.model.finding import CheckResult, Finding, Severity
-from speckv_debug.viewers.html.markup import Html, amount, element, joined
+from speckv_debug.model.left_out import left_out
+from speckv_debug.model.text import amount
+from speckv_debug.viewers.html.markup import Html, element, joined
 from speckv_debug.viewers.html.outline import RootCause
 
-MARKS = {"findings": "✗ found", "clean": "✓ nothing found", "unknown": "? can't be judged"}
-DOUBT = "? nothing found, part of the recording is lost"
+MARKS = {"findings": "✗ found", "clean": "✓ {}", "unknown": "? can't be judged"}
+DOUBT = "? {}, part of the recording is lost"
+LITTLE = "? {}, most can't be judged"
 MOST_UNKNOWN = 3
 
 
 def mark(result: CheckResult, damaged: bool) -> str:
-    """The verdict in two words; no tick where something is unknown for a file that is lost."""
-    doubtful = damaged and result.verdict == "clean" and bool(result.unknown)
-    return DOUBT if doubtful else MARKS[result.verdict]
+    """The verdict in two words; no tick where a file is lost and something is unknown, or where most is."""
+    if result.verdict == "clean" and damaged and result.unknown:
+        return DOUBT.format(result.nothing_found)
+    words = LITTLE if result.verdict == "clean" and result.mostly_unknown else MARKS[result.verdict]
+    return words.format(result.nothing_found)
 
 
 def headline(result: CheckResult, roots: Sequence[RootCause], *, damaged: bool = False) -> Html:
     """Verdict, the first root cause in a sentence, how much was judged; `damaged`: a file of the recording is lost."""
     lines = [element("p", mark(result, damaged), class_="verdict"), element("h1", _sentence(result, roots))]
+    lines += [element("p", f"{name}: {said}.", class_="lead") for name, said in left_out(result)]
     lines += [
         element("p", line, class_="lead") for line in (*_counts(result, roots), _judged(result)) if line
     ]
-    return element("header", *lines, class_=f"headline {result.verdict}")
+    look = "unknown" if result.verdict == "clean" and result.mostly_unknown else result.verdict
+    return element("header", *lines, class_=f"headline {look}")
 
 
 def place_of(finding: Finding) -> str:
@@ -44,9 +51,7 @@ def _sentence(result: CheckResult, roots: Sequence[RootCause]) -> str:
         return f"{place[0].upper()}{place[1:]}: {roots[0].finding.message}"
     if result.verdict == "clean":
         rules = sum(count > 0 for count in result.checked.values())
-        return (
-            f"Nothing found in {amount(sum(result.checked.values()), 'instance')} of {amount(rules, 'rule')}"
-        )
+        return f"{result.nothing_found.capitalize()} in {amount(result.judged_instances, 'instance')} of {amount(rules, 'rule')}"
     reasons = _reasons(result)
     return f"Nothing could be judged: {reasons[0] if reasons else 'no event that a rule judges was recorded'}"
 
@@ -64,11 +69,10 @@ def _counts(result: CheckResult, roots: Sequence[RootCause]) -> Iterator[str]:
 
 
 def _judged(result: CheckResult) -> Html | None:
-    judged, missed = sum(result.checked.values()), sum(entry.instances for entry in result.unknown)
     rules = sum(count > 0 for count in result.checked.values())
-    if not judged + missed:
+    if not result.instances:
         return None
-    said = f"Judged {result.judged_percent:g} % of {amount(judged + missed, 'instance')}, by {amount(rules, 'rule')}. "
+    said = f"Judged {result.judged_percent:g} % of {amount(result.instances, 'instance')}, by {amount(rules, 'rule')}. "
     if not result.unknown:
         return joined([said, "Nothing was left unjudged."])
     why = _reasons(result)

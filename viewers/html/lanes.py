@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from speckv_debug.model.lettering import letter
+from speckv_debug.model.text import amount
 from speckv_debug.model.verify import SlotMove, VerifyStep
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import arrow, box, label, line, picture
@@ -137,7 +138,7 @@ def _legend(moves: tuple[SlotMove, ...], hidden: int) -> Html:
     }
     keys = [element("span", element("i", class_=f"key {k}"), w) for k, (w, shown) in words.items() if shown]
     if hidden:
-        keys.append(element("span", f"{hidden} more slots are not drawn"))
+        keys.append(element("span", f"{amount(hidden, 'more slot is', 'more slots are')} not drawn"))
     return element("p", *keys, class_="legend")
 
 

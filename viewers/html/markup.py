@@ -91,8 +91,3 @@ def data_block(name: str, value: object) -> Html:
     for character in "<>&":
         dumped = dumped.replace(character, f"\\u{ord(character):04x}")
     return element("script", Html(dumped), type="application/json", id=name)
-
-
-def amount(number: int, noun: str, plural: str = "") -> str:
-    """A counted noun, `1 step` or `1,204 steps`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -14,13 +14,14 @@ from plotly.offline import get_plotlyjs
 from speckv_debug import __version__
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Process
+from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.html.charts import charts_section
 from speckv_debug.viewers.html.environment import environment_section, unknown_section
 from speckv_debug.viewers.html.figures import Figure
 from speckv_debug.viewers.html.findings import Law, findings_section
 from speckv_debug.viewers.html.headline import headline, mark
-from speckv_debug.viewers.html.markup import Html, amount, data_block, element, joined, text
+from speckv_debug.viewers.html.markup import Html, data_block, element, joined, text
 from speckv_debug.viewers.html.outline import root_causes
 from speckv_debug.viewers.html.timeline import step_range, timeline
 from speckv_debug.viewers.html.verifies import RecordedVerifies

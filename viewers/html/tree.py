@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from speckv_debug.model.lettering import letter
+from speckv_debug.model.text import amount
 from speckv_debug.model.verify import DraftTree, VerifyStep
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import curve, disc, label, picture
@@ -24,7 +25,15 @@ def draw_tree(step: VerifyStep) -> Html:
     shapes = [*_edges(step, places), *_nodes(step, places)]
     drawn = picture(width, height, shapes, title=_title(step), class_="tree")
     hidden = len(step.tree.tokens) - len(rows)
-    more = element("p", f"{hidden} more rejected rows are not drawn.", class_="aside") if hidden else Html()
+    more = (
+        element(
+            "p",
+            f"{amount(hidden, 'more rejected row is', 'more rejected rows are')} not drawn.",
+            class_="aside",
+        )
+        if hidden
+        else Html()
+    )
     return element("div", drawn, more)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from speckv_debug.model.causes import roots_of
 from speckv_debug.model.finding import Finding
-from speckv_debug.viewers.terminal.headline import number
+from speckv_debug.model.text import amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def _group(rule: str, group: list[Finding]) -> str:
     steps = [finding.step for finding in group if finding.step is not None]
     times = sum(1 + finding.repeats for finding in group)
     requests = list(dict.fromkeys(finding.request for finding in group if finding.request is not None))
-    said = [number(times, "time")] if times > 1 else []
+    said = [amount(times, "time")] if times > 1 else []
     said += (
         [f"request {requests[0]}" if len(requests) == 1 else f"{len(requests)} requests"] if requests else []
     )

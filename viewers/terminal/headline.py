@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from speckv_debug.model.process import Process
+from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording, Recording
 
 
@@ -21,12 +22,7 @@ def counts(recording: Recording) -> tuple[str, str]:
     """`1,204 steps` and `41 requests`."""
     steps = set().union(*(_distinct(process, "step") for process in recording.processes))
     requests = set().union(*(_distinct(process, "request") for process in recording.processes))
-    return number(len(steps), "step"), number(len(requests), "request")
-
-
-def number(count: int, noun: str) -> str:
-    """`1 step`, `1,204 steps`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return amount(len(steps), "step"), amount(len(requests), "request")
 
 
 def _distinct(process: ProcessRecording, column: str) -> set[Any]:

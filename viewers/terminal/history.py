@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TextIO
 
 from speckv_debug.model.finding import Cell, Evidence
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.life_events import LifeEvent, Pairs
 from speckv_debug.replay.page_history import ranges
@@ -14,7 +14,6 @@ from speckv_debug.replay.request_life import RequestLife, RowEpoch, RowHistory
 from speckv_debug.replay.slot_entries import SlotEvent
 from speckv_debug.replay.slot_history import SlotHistory
 from speckv_debug.replay.unseen import Unseen, reasons
-from speckv_debug.viewers.terminal.headline import number
 from speckv_debug.viewers.terminal.table import table_lines
 
 SHOWN_PAIRS = 2
@@ -40,9 +39,11 @@ def render(answer: Answer, process: ProcessRecording, out: TextIO) -> None:
 
 
 def _slot(history: SlotHistory) -> Iterator[str]:
-    of_page = f"page {history.page}" + (f" of {history.page_size} slots" if history.page_size > 1 else "")
+    of_page = f"page {history.page}" + (
+        f" of {amount(history.page_size, 'slot')}" if history.page_size > 1 else ""
+    )
     what = of_page if history.slot is None else f"slot {history.slot} · {of_page}"
-    yield f"pool {printable(history.pool)} · {what} · {number(len(history.events), 'event')}"
+    yield f"pool {printable(history.pool)} · {what} · {amount(len(history.events), 'event')}"
     if history.events:
         yield from _table(SLOT_COLUMNS, (_slot_row(event) for event in history.events))
 
@@ -57,7 +58,7 @@ def _slot_row(event: SlotEvent) -> tuple[Cell, ...]:
 
 
 def _row(history: RowHistory) -> Iterator[str]:
-    yield f"request row {history.row} · {number(len(history.epochs), 'epoch')}"
+    yield f"request row {history.row} · {amount(len(history.epochs), 'epoch')}"
     if history.epochs:
         yield from _table(EPOCH_COLUMNS, map(_epoch_row, history.epochs))
 
@@ -70,7 +71,7 @@ def _epoch_row(epoch: RowEpoch) -> tuple[Cell, ...]:
 
 
 def _request(life: RequestLife) -> Iterator[str]:
-    counts = f"{number(len(life.epochs), 'epoch')} · {number(len(life.events), 'event')}"
+    counts = f"{amount(len(life.epochs), 'epoch')} · {amount(len(life.events), 'event')}"
     yield f"request {printable(life.request)} · {counts}"
     if life.epochs:
         yield from _table(("row", *EPOCH_COLUMNS), ((each.row, *_epoch_row(each)) for each in life.epochs))
@@ -89,7 +90,7 @@ def _slots(event: LifeEvent) -> str | None:
     if not event.slots:
         return None
     at = "" if event.start is None else f" at [{event.start}, {event.start + len(event.slots)})"
-    return f"{number(len(event.slots), 'slot')}{at}"
+    return f"{amount(len(event.slots), 'slot')}{at}"
 
 
 def _what(event: LifeEvent) -> str | None:

@@ -10,11 +10,10 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from speckv_debug.model.process import Pool, Process
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 from speckv_debug.recording.atomic import jsonable
 from speckv_debug.recording.problem import Problem
 from speckv_debug.recording.summary import Acceptance, ProcessSummary, Summary
-from speckv_debug.viewers.terminal.headline import number
 
 SHOWN_GAPS = 10
 
@@ -74,7 +73,7 @@ def render_text(summary: Summary, out: TextIO) -> None:
 def _heading(summary: Summary) -> Iterator[str]:
     manifest = summary.manifest
     events = sum(process.events for process in summary.processes)
-    yield f"{summary.path}: {events} events of {len(summary.processes)} process(es)"
+    yield f"{summary.path}: {amount(events, 'event')} of {amount(len(summary.processes), 'process', 'processes')}"
     if manifest.get("format_version") is not None:
         by = f", written by speckv-debug {manifest['tool_version']}" if "tool_version" in manifest else ""
         yield f"  format    version {manifest['format_version']}{by}"
@@ -92,7 +91,7 @@ def _process_lines(process: ProcessSummary) -> Iterator[str]:
     yield f"  tables    {_tables(process)}"
     yield f"  whole     {', '.join(process.whole) or 'nothing is known to be recorded whole'}"
     yield f"  start     {_start(info)}"
-    yield f"  steps     {_steps(process)}, {number(process.requests, 'request')}{_time(process)}"
+    yield f"  steps     {_steps(process)}, {amount(process.requests, 'request')}{_time(process)}"
     yield from _acceptance(process)
     if process.unresolved:
         yield f"  hooks     did not resolve: {', '.join(process.unresolved)}"
@@ -166,5 +165,5 @@ def _missing(process: ProcessSummary) -> Iterator[str]:
         events = sum(stop - first for first, stop in process.gaps)
         places = ", ".join(f"[{first}, {stop})" for first, stop in process.gaps[:SHOWN_GAPS])
         more = len(process.gaps) - SHOWN_GAPS
-        places += f" and {more} more places" if more > 0 else ""
-        yield f"{process.info.label}: {events} event(s) between recorded ones, at seq {places}"
+        places += f" and {amount(more, 'more place')}" if more > 0 else ""
+        yield f"{process.info.label}: {amount(events, 'event')} between recorded ones, at seq {places}"

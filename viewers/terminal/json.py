@@ -13,6 +13,11 @@ def render(result: CheckResult, out: TextIO) -> None:
     """Every finding, consequences included, what is unknown and what was judged; absent values are null."""
     value = {
         "verdict": result.verdict,
+        "judged": {
+            "instances": result.judged_instances,
+            "of": result.instances,
+            "percent": result.judged_percent,
+        },
         "findings": [_finding(finding) for finding in result.findings],
         "unknown": [asdict(unknown) for unknown in result.unknown],
         "checked": result.checked,

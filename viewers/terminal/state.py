@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from speckv_debug.model.finding import Evidence
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 from speckv_debug.replay.page_history import ranges
 from speckv_debug.replay.pool_state import PoolState, Use
 from speckv_debug.replay.snapshots import Account, Snapshot
 from speckv_debug.replay.unseen import reasons
-from speckv_debug.viewers.terminal.headline import number
 from speckv_debug.viewers.terminal.table import table_lines
 
 SHOWN_REQUESTS = 20
@@ -41,8 +40,8 @@ def render(found: Snapshot, out: TextIO, *, verbose: bool = False) -> None:
 
 def _pool(pool: PoolState, account: Account | None) -> Iterator[str]:
     counts = pool.counts
-    size = number(len(pool.use), "page") + ("" if pool.whole else " that events name")
-    yield f"pool {printable(pool.pool)} · {size} of {number(pool.page_size, 'slot')}"
+    size = amount(len(pool.use), "page") + ("" if pool.whole else " that events name")
+    yield f"pool {printable(pool.pool)} · {size} of {amount(pool.page_size, 'slot')}"
     for name, parts in GROUPS:
         said = [f"{part} {counts[use]:,}" for part, use in parts.items() if counts[use]]
         total = sum(counts[use] for use in parts.values())
@@ -76,7 +75,7 @@ def _account(account: Account) -> str:
 
 
 def _requests(found: Snapshot, verbose: bool) -> Iterator[str]:
-    yield f"{number(len(found.requests), 'request')} running"
+    yield f"{amount(len(found.requests), 'request')} running"
     columns = ("request", "row", "epoch", "committed", "allocated", "pages")
     rows = tuple(tuple(getattr(each, name) for name in columns) for each in found.requests)
     if rows:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity
-from speckv_debug.model.text import printable
+from speckv_debug.model.left_out import left_out
+from speckv_debug.model.text import amount, printable
 from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.terminal.causes import RootCause, root_causes, summary
-from speckv_debug.viewers.terminal.headline import counts, headline, number
+from speckv_debug.viewers.terminal.headline import counts, headline
 from speckv_debug.viewers.terminal.paint import Paint
 from speckv_debug.viewers.terminal.table import table_lines
 
@@ -41,17 +42,19 @@ def render(
     )
     notes = [] if result.verdict != "clean" else _blocks(result, paint, verbose)
     unknown = [*_unknown_lines(result)] if verbose else []
-    out.write("".join(f"{line}\n" for line in (*lines, *notes, *_left_out(result), *unknown)))
+    left = [line for name, said in left_out(result) for line in _field(name, said)]
+    out.write("".join(f"{line}\n" for line in (*lines, *notes, *left, *unknown)))
 
 
 def _quiet(result: CheckResult, recording: Recording, paint: Paint) -> Iterator[str]:
-    judged, rules = sum(result.checked.values()), sum(1 for n in result.checked.values() if n)
+    rules, left = sum(1 for n in result.checked.values() if n), len({u.rule for u in result.unknown})
     steps, _ = counts(recording)
-    left = len({u.rule for u in result.unknown})
-    tail = f" · unknown: {number(left, 'rule')} (--verbose)" if left else ""
-    new = "nothing new found" if result.known is not None and result.known.total else "nothing found"
-    said = f"{steps}, {number(judged, 'instance')} of {number(rules, 'rule')}, {new}{tail}"
-    mark = paint.doubt("?") if left and recording.damaged else paint.good("✓")
+    share = f"judged {result.judged_percent:.1f} %, unknown: {amount(left, 'rule')}"
+    tail = f" · {share} (--verbose)" if left else ""
+    judged = f"{amount(result.judged_instances, 'instance')} of {amount(rules, 'rule')}"
+    said = f"{steps}, {judged}, {result.nothing_found}{tail}"
+    doubt = result.mostly_unknown or (left and recording.damaged)
+    mark = paint.doubt("?") if doubt else paint.good("✓")
     yield f"{mark} {printable(recording.path.name)}  {said}"
 
 
@@ -71,7 +74,7 @@ def _lost(recording: Recording) -> str:
         return ""
     counts = [process.info.raw.get("events") for process in recording.processes]
     events = sum(count for count in counts if isinstance(count, int) and count > 0)
-    return f"process.json names {number(events, 'event')}; no table of them is there" if events else ""
+    return f"process.json names {amount(events, 'event')}; no table of them is there" if events else ""
 
 
 def _verdict_line(result: CheckResult) -> str:
@@ -82,8 +85,8 @@ def _verdict_line(result: CheckResult) -> str:
     rest = len(serious) - len(roots)
     first = min((f.step for f in result.findings if f.step is not None), default=None)
     since = "" if first is None else f", since step {first}"
-    follow = f", {number(rest, 'consequence')}" if rest else ""
-    return f"{number(len(roots), 'root cause')}{follow}{since}"
+    follow = f", {amount(rest, 'consequence')}" if rest else ""
+    return f"{amount(len(roots), 'root cause')}{follow}{since}"
 
 
 def _blocks(result: CheckResult, paint: Paint, verbose: bool) -> Iterator[str]:
@@ -120,7 +123,7 @@ def _block(cause: RootCause, result: CheckResult, paint: Paint, several: bool) -
     if law is not None and law.look_at:
         yield from _field("look at", law.look_at)
     if root.repeats:
-        yield from _field("again", f"{number(root.repeats, 'more instance')} of the same")
+        yield from _field("again", f"{amount(root.repeats, 'more instance')} of the same")
     if then := summary(cause.consequences):
         yield from _field("then", then)
 
@@ -147,10 +150,9 @@ def _evidence(evidence: Evidence, paint: Paint) -> Iterator[str]:
 
 
 def _judged(result: CheckResult) -> str:
-    judged, missed = sum(result.checked.values()), sum(u.instances for u in result.unknown)
-    if not judged + missed:
+    if not result.instances:
         return "there is no instance of any rule"
-    share = f"judged {result.judged_percent:.1f} % of {number(judged + missed, 'instance')}"
+    share = f"judged {result.judged_percent:.1f} % of {amount(result.instances, 'instance')}"
     why = [f"{u.rule} ({printable(u.why)})" for u in result.unknown]
     if not why:
         return share
@@ -158,21 +160,6 @@ def _judged(result: CheckResult) -> str:
     return f"{share} · unknown: {', '.join(why[:SHOWN_UNKNOWN])}{more}"
 
 
-def _left_out(result: CheckResult) -> Iterator[str]:
-    """What a baseline and a configuration took away, counted."""
-    if (known := result.known) is not None:
-        each = ", ".join(f"{rule} {count:,}" for rule, count in known.findings.items())
-        said = f"{number(known.total, 'finding')} of the baseline left out{f' ({each})' if each else ''}"
-        stale = f"; {known.unmatched:,} of its entries fit nothing"
-        yield from _field("known", said + (stale if known.unmatched else ""))
-    if result.lowered:
-        each = ", ".join(f"{rule} {count:,}" for rule, count in result.lowered.items())
-        total = number(sum(result.lowered.values()), "finding")
-        yield from _field("lowered", f"{total} to notes ({each}), by the configuration")
-    if result.disabled:
-        yield from _field("disabled", f"{', '.join(result.disabled)}, by the configuration")
-
-
 def _unknown_lines(result: CheckResult) -> Iterator[str]:
     for unknown in result.unknown:
-        yield f"   unknown  {unknown.rule}: {number(unknown.instances, 'instance')}, {printable(unknown.why)}"
+        yield f"   unknown  {unknown.rule}: {amount(unknown.instances, 'instance')}, {printable(unknown.why)}"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from textual.content import Content
 
 from speckv_debug.model.finding import CheckResult
+from speckv_debug.model.text import amount
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.lookup import StepLookup
@@ -33,18 +34,23 @@ def headline(
     facts = Content.styled(f"  {_facts(inspection, lookups)}", ink.FAINT)
     if outcome is None:
         return Content.assemble((f"⋯ {progress}", ink.DOUBT), "\n", facts)
-    sign, style = SIGNS[outcome.result.verdict]
+    sign, style = SIGNS[sure(outcome.result)]
     return Content.assemble((f"{sign} {_verdict(outcome)}", style), "\n", facts)
+
+
+def sure(result: CheckResult) -> str:
+    """The verdict, `unknown` also where nothing was found and most could not be judged."""
+    return "unknown" if result.verdict == "clean" and result.mostly_unknown else result.verdict
 
 
 def _facts(inspection: Inspection, lookups: Mapping[str, StepLookup]) -> str:
     facts = [inspection.facts] if inspection.facts else []
     if len(inspection.processes) > 1:
-        facts.append(f"{len(inspection.processes)} processes")
+        facts.append(amount(len(inspection.processes), "process", "processes"))
     if lookups:
         verifies = sum(len(lookup) for lookup in lookups.values())
         requests = len({request for lookup in lookups.values() for request in lookup.requests})
-        facts.append(f"{_count(verifies, 'verify', 'verifies')} of {_count(requests, 'request')}")
+        facts.append(f"{amount(verifies, 'verify', 'verifies')} of {amount(requests, 'request')}")
     return " · ".join(facts)
 
 
@@ -52,22 +58,19 @@ def _verdict(outcome: Outcome) -> str:
     result = outcome.result
     if result.verdict == "unknown":
         return "can't be judged: no instance of any rule had what it needs"
-    judged = f"{sum(result.checked.values()):,} instances of {_ruled(result)} rules judged"
+    judged = f"{amount(result.judged_instances, 'instance')} of {amount(_ruled(result), 'rule')} judged"
     if result.verdict == "clean":
-        return f"nothing found · {judged}{_notes(outcome)}"
+        share = f", {result.judged_percent:.1f} % of all" if result.mostly_unknown else ""
+        return f"{result.nothing_found} · {judged}{share}{_notes(outcome)}"
     since = f", since step {outcome.first_step}" if outcome.first_step is not None else ""
-    then = f", {_count(outcome.consequences, 'consequence')}" if outcome.consequences else ""
-    return f"{_count(outcome.roots, 'root cause')}{then}{since}{_notes(outcome)}"
+    then = f", {amount(outcome.consequences, 'consequence')}" if outcome.consequences else ""
+    return f"{amount(outcome.roots, 'root cause')}{then}{since}{_notes(outcome)}"
 
 
 def _notes(outcome: Outcome) -> str:
     notes = len(outcome.entries) - outcome.roots - outcome.consequences
-    return f" · {_count(notes, 'note')}" if notes else ""
+    return f" · {amount(notes, 'note')}" if notes else ""
 
 
 def _ruled(result: CheckResult) -> int:
     return sum(count > 0 for count in result.checked.values())
-
-
-def _count(number: int, noun: str, several: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else several or noun + 's'}"

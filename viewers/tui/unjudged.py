@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from textual.content import Content
 
 from speckv_debug.model.finding import CheckResult, Unknown
-from speckv_debug.model.text import printable
+from speckv_debug.model.left_out import left_out
+from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.outline import Outcome
 
 
 def summary(inspection: Inspection, outcome: Outcome | None, width: int) -> Content:
-    """At most two lines of `width` cells, cut with an ellipsis; empty if nothing is missing."""
+    """At most three lines of `width` cells, cut with an ellipsis; empty if nothing is missing."""
     lines = (Content.styled(line, ink.DOUBT) for line in _summary_lines(inspection, outcome))
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
 
@@ -32,7 +33,10 @@ def sheet(inspection: Inspection, outcome: Outcome | None) -> Iterator[Content]:
             (f"  {unknown.rule:<14}", ink.STRONG), f"{unknown.instances:>9,}  ", printable(unknown.why)
         )
     if not missed and outcome is not None:
-        yield Content("  nothing was left out")
+        yield Content("  nothing was left unjudged")
+    for name, said in [] if outcome is None else left_out(outcome.result):
+        yield Content.styled(name, f"bold {ink.PLACE}")
+        yield Content(f"  {printable(said)}")
 
 
 def missed_by(result: CheckResult) -> list[Unknown]:
@@ -47,8 +51,11 @@ def _summary_lines(inspection: Inspection, outcome: Outcome | None) -> Iterator[
     if outcome is not None and (missed := missed_by(outcome.result)):
         reasons = "; ".join(f"{u.rule} {u.instances:,} ({printable(u.why)})" for u in missed)
         yield f"? {_share(outcome.result)} · unknown: {reasons}"
+    if outcome is not None and (
+        less := [f"{name} {printable(said)}" for name, said in left_out(outcome.result)]
+    ):
+        yield " · ".join(less)
 
 
 def _share(result: CheckResult) -> str:
-    instances = sum(result.checked.values()) + sum(unknown.instances for unknown in result.unknown)
-    return f"judged {result.judged_percent:.1f} % of {instances:,} instances"
+    return f"judged {result.judged_percent:.1f} % of {amount(result.instances, 'instance')}"

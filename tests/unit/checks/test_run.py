@@ -122,6 +122,23 @@ def test_a_kind_of_pool_that_is_not_known(record: Build, verify: Build) -> None:
     assert result.checked == {"MOV-MISSING": 0, "ACC-COUNT": 2}
 
 
+def test_a_word_that_nobody_knows(record: Build, verify: Build) -> None:
+    result = check(record(verify(sampling="GREEDY"), SWAPPED), only=["ACC-CHAIN", "LOC-RANGE", "MOV-HAZARD"])
+    why = (
+        "events of accept have sampling 'GREEDY', which is none of greedy, rejection, target_only, simulated"
+    )
+    assert unknown(result, "ACC-CHAIN") == {why: 1}
+    assert not result.findings and result.checked["MOV-HAZARD"] == 1
+
+
+@pytest.mark.parametrize("column", ["step", "row", "epoch"])
+def test_a_negative_number_of_what_counts_from_zero(column: str, record: Build, verify: Build) -> None:
+    recording = record(verify(bonus_token=4, **{column: -3}), verify(step=2))
+    result = check(recording, only=["ACC-SHIFT"])
+    assert unknown(result, "ACC-SHIFT") == {f"events of accept have a negative {column}, -3": 2}
+    assert not result.findings
+
+
 def test_a_rule_that_raises_takes_no_other_with_it(record: Build, verify: Build, toy: Build) -> None:
     def broken(batch: VerifyBatch) -> Judgement:
         raise ValueError("no such thing")

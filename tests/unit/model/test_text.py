@@ -1,8 +1,11 @@
-"""Untrusted text never controls a terminal."""
+"""Untrusted text never controls a terminal; a noun agrees with its number."""
+
+import re
+from pathlib import Path
 
 import pytest
 
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable, quantity
 
 
 @pytest.mark.parametrize(
@@ -23,3 +26,20 @@ from speckv_debug.model.text import printable
 def test_what_is_not_plainly_visible_is_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
     assert printable(text).isprintable()
+
+
+def test_amounts_are_counted_nouns() -> None:
+    assert [amount(n, "step") for n in (0, 1, 1204)] == ["0 steps", "1 step", "1,204 steps"]
+    assert [quantity(n, "row was", "rows were") for n in (1, 1204, None)] == [
+        "1 row was",
+        "1204 rows were",
+        "None rows were",
+    ]
+    assert amount(2, "verify", "verifies") == "2 verifies"
+
+
+def test_no_text_leaves_it_to_people_whether_it_is_one() -> None:
+    root = Path(__file__).parents[3]
+    files = [p for folder in ("speckv_debug", "viewers", "collectors") for p in (root / folder).rglob("*.py")]
+    found = [(p.name, m[0]) for p in files for m in re.finditer(r"\} [a-z ]+\((?:s|es)\)", p.read_text())]
+    assert len(files) > 100 and not found

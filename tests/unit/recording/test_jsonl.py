@@ -201,8 +201,33 @@ def test_unknown_columns_are_counted(tmp_path: Path) -> None:
     text = b'{"event":"process"}\n' + b'{"event":"alloc","slot":[1]}\n' * 3 + b'{"event":"note","x":null}\n'
     summary = import_jsonl(io.BytesIO(text), tmp_path / "r")
     slot, other = summary.remarks
-    assert ":2:" in slot and "'slot'" in slot and "3 line(s)" in slot and 'Did you mean "slots"?' in slot
-    assert ":5:" in other and "1 line(s)" in other
+    assert ":2:" in slot and "'slot'" in slot and "3 lines." in slot and 'Did you mean "slots"?' in slot
+    assert ":5:" in other and "1 line." in other
+
+
+def test_words_that_nobody_knows_are_counted_and_kept(tmp_path: Path) -> None:
+    line = b'{"event":"accept","sampling":"GREEDY","layout":"tree"}\n'
+    summary = import_jsonl(io.BytesIO(b'{"event":"process"}\n' + line * 2), tmp_path / "r")
+    (said,) = summary.remarks
+    assert (
+        ':2: sampling "GREEDY" of accept is none of greedy, rejection, target_only, simulated, in 2 lines'
+        in said
+    )
+    assert "what rests on accept can't be judged" in said and said.endswith('Did you mean "greedy"?')
+    table = Recording.open(tmp_path / "r").processes[0].table("accept")
+    assert table.column("sampling").to_pylist() == ["GREEDY"] * 2
+
+
+@pytest.mark.parametrize("column", ["step", "row", "epoch"])
+def test_negative_numbers_of_what_counts_from_zero_are_told(column: str, tmp_path: Path) -> None:
+    text = (
+        f'{{"event":"process"}}\n{{"event":"row_free","{column}":0}}\n{{"event":"row_free","{column}":-1}}\n'
+    )
+    (said,) = import_jsonl(io.BytesIO(text.encode()), tmp_path / "r").remarks
+    assert (
+        f":3: {column} -1 of row_free is negative, in 1 line; what rests on row_free can't be judged" in said
+    )
+    assert said.endswith("Leave it out where there is none.")
 
 
 def test_seq_continues_after_a_given_one(tmp_path: Path) -> None:

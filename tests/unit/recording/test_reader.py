@@ -145,7 +145,11 @@ def test_garbage_behind_the_last_batch_is_said(write: Write) -> None:
     process = opened(folder)
     assert process.table("alloc").num_rows == 2
     problem = next(problem for problem in process.problems if problem.kind == "torn_spool")
-    assert problem.after_seq == 1 and problem.tables == ("alloc",) and "2 row(s) before them" in problem.what
+    assert (
+        problem.after_seq == 1
+        and problem.tables == ("alloc",)
+        and "2 rows before that are used" in problem.what
+    )
 
 
 @pytest.mark.parametrize("damage", ["truncated", "header", "footer", "emptied"])
@@ -163,7 +167,7 @@ def test_a_damaged_part_is_named_and_the_rest_used(write: Write, damage: str) ->
     assert (problem.kind, problem.tables) == ("damaged_part", ("alloc",))
     assert problem.where == "tp0-pp0-dp0-1/alloc/00001.parquet"
     assert (problem.after_seq, problem.before_seq, problem.rows) == (2, 6, 2)
-    assert "after event 2 and before event 6" in problem.what and "2 event(s)" in problem.what
+    assert "after event 2 and before event 6" in problem.what and "2 events" in problem.what
     assert process.gaps() == [(3, 4), (5, 6)]
 
 
@@ -205,7 +209,7 @@ def test_an_interrupted_flush_ends_the_stream_at_its_first_hole(write: Write) ->
     assert process.gaps() == []
     (problem,) = process.problems
     assert problem.kind == "missing_end" and problem.after_seq == 9
-    assert "1 of them lie behind event 10" in problem.what and "9 event(s)" in problem.what
+    assert "1 of them lies behind event 10" in problem.what and "9 events" in problem.what
 
 
 def test_a_real_hole_stays_a_gap(write: Write) -> None:

@@ -167,7 +167,7 @@ def test_dropped_rows_are_said(process: Callable[..., ProcessRecording]) -> None
     drop = {"event": "drop", "table": "free", "rows": 3, "why": "the queue was full"}
     found = process(*life(), drop)
     (lost,) = slot_history(found, page=2).unseen
-    assert "3 row(s) of free were dropped" in lost.why
+    assert "3 rows of free were dropped" in lost.why
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
 
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.outline import Outcome
 from speckv_debug.viewers.tui.widgets.key_bar import KeyBar
@@ -107,10 +107,12 @@ def state_of(outcome: Outcome | None, progress: str) -> Content:
     """The verdict in a few words, or what is being done."""
     if outcome is None:
         return Content.styled(progress, ink.DOUBT)
-    verdict = outcome.result.verdict
-    if verdict == "unknown":
+    result = outcome.result
+    if result.verdict == "unknown":
         return Content.styled("? can't be judged", ink.DOUBT)
     found = len(outcome.entries)
-    if verdict == "clean":
-        return Content.styled("✓ nothing found" + (f", {found} notes" if found else ""), ink.GOOD)
-    return Content.styled(f"✗ {found} finding{'s' if found > 1 else ''}", ink.BAD)
+    if result.verdict == "clean":
+        sign, style = ("?", ink.DOUBT) if result.mostly_unknown else ("✓", ink.GOOD)
+        notes = f", {amount(found, 'note')}" if found else ""
+        return Content.styled(f"{sign} {result.nothing_found}{notes}", style)
+    return Content.styled(f"✗ {amount(found, 'finding')}", ink.BAD)

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from speckv_debug.model.finding import Finding
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.inspection import Law
 from speckv_debug.viewers.tui.outline import Entry
@@ -68,7 +68,12 @@ def _fields(finding: Finding) -> Iterator[tuple[str, str | None]]:
     yield "request row", finding.row is not None and f"{finding.row}, epoch {_known(finding.epoch)}" or None
     yield "slots", _numbers(finding.slots)
     yield "pages", _numbers(finding.pages)
-    yield "again", f"{finding.repeats:,} more times, folded into this one" if finding.repeats else None
+    yield (
+        "again",
+        f"{amount(finding.repeats, 'more time', 'more times')}, folded into this one"
+        if finding.repeats
+        else None,
+    )
     yield "follows", f"from the finding at event {finding.cause}" if finding.cause is not None else None
 
 

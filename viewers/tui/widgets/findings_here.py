@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from speckv_debug.model.finding import Finding
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.widgets.finding_list import SIGNS
 
@@ -24,7 +24,7 @@ class FindingsHere(Static):
         """Draw these."""
         self._findings = findings
         self.display = bool(findings)
-        self.border_title = "Finding" if len(findings) == 1 else f"{len(findings)} findings"
+        self.border_title = "Finding" if len(findings) == 1 else amount(len(findings), "finding")
         self.on_resize()
 
     def on_resize(self) -> None:

@@ -6,6 +6,7 @@ import sys
 import types
 
 import pytest
+import torch
 
 from speckv_debug.collectors.sglang import attaching, targets
 from speckv_debug.collectors.sglang.collector import SglangCollector
@@ -40,6 +41,16 @@ def test_it_reports_what_it_records(toy, scheduler):
     assert fields["hooks"]["run_batch"] is None
     assert fields["tables"] == ["note", "drop"], "without the scheduler's loop nothing is whole"
     assert toy.sink.of("pool_stat", "available", "total", "step") == [(16, 16, 0)]
+
+
+def test_what_lies_behind_an_encoder_is_left_out_and_said(toy, scheduler):
+    scheduler.model_config = types.SimpleNamespace(is_encoder_decoder=True)
+    SglangCollector(sink=toy.sink).bind(scheduler)
+    scheduler.req_to_token_pool.write((1, slice(0, 2)), torch.tensor([8, 9]))
+    assert toy.sink.of("table_write") == []
+    assert toy.sink.fields["settings"]["encoder_decoder"] is True
+    (note,) = toy.sink.notes
+    assert "encoder" in note and "forward" in note
 
 
 def test_what_was_allocated_before_has_no_known_owner(toy, scheduler):

@@ -9,12 +9,24 @@ from speckv_debug.collectors.sglang.coverage import (
     NEEDS,
     OPTIONAL,
     SCHEDULING,
+    SESSIONS,
     SPECULATIVE,
     recorded_tables,
+    untaken_tables,
 )
 
 
-def engine(algorithm="EAGLE", drafts=True, graphs=False, host=False, bypass=None, encoder=False):
+def engine(
+    algorithm="EAGLE",
+    drafts=True,
+    graphs=False,
+    host=False,
+    bypass=None,
+    encoder=False,
+    sessions=None,
+    window=False,
+    mode=None,
+):
     runners = ("runner",) if drafts else ()
     return SimpleNamespace(
         algorithm=algorithm,
@@ -23,9 +35,10 @@ def engine(algorithm="EAGLE", drafts=True, graphs=False, host=False, bypass=None
         caches_on_host=host,
         has_encoder=encoder,
         bypass=bypass,
-        sessions=None,
-        has_window=False,
-        argument=lambda name: None,
+        sessions=sessions,
+        has_window=window,
+        is_all_window=False,
+        argument={"disaggregation_mode": mode}.get,
     )
 
 
@@ -55,11 +68,38 @@ def test_a_function_that_a_release_does_without_is_no_hole_but_a_broken_hook_is(
     assert "alloc" not in recorded_tables(engine(), everything(), {"alloc_spec"})
 
 
+@pytest.mark.parametrize("level", [1, 2, 3])
 @pytest.mark.parametrize("algorithm", [None, "EAGLE"])
-def test_rows_behind_an_encoder_are_not_claimed(algorithm):
-    assert "table_write" in recorded_tables(engine(algorithm), everything(), ())
-    tables = recorded_tables(engine(algorithm, encoder=True), everything(), ())
-    assert "table_write" not in tables and {"alloc", "free", "lengths"} <= set(tables)
+def test_positions_behind_an_encoder_are_not_claimed(algorithm, level):
+    behind = {"accept", "forward", "table_write"}
+    tables = recorded_tables(engine(algorithm), everything(), (), level)
+    assert behind & {table.partition(":")[0] for table in tables}
+    tables = recorded_tables(engine(algorithm, encoder=True), everything(), (), level)
+    assert not behind & {table.partition(":")[0] for table in tables}
+    assert {"row_alloc", "lengths", "release"} <= set(tables)
+    assert behind <= untaken_tables(engine(algorithm, encoder=True), level)
+    assert not {"accept", "forward"} & untaken_tables(engine(algorithm), level)
+
+
+@pytest.mark.parametrize("algorithm", [None, "EAGLE"])
+def test_what_a_session_does_is_told_by_hooks_of_its_own(algorithm):
+    kept = {"release", "lengths", "row_free", "cache"}
+    keeper = engine(algorithm, sessions="keeper")
+    assert not kept & set(recorded_tables(keeper, everything(), ()))
+    assert kept <= set(recorded_tables(keeper, everything(*SESSIONS), ()))
+    assert not kept & set(recorded_tables(keeper, everything(*SESSIONS), {"session_close"}))
+
+
+@pytest.mark.parametrize("algorithm", [None, "EAGLE"])
+def test_peers_and_transfers_are_claimed_without_speculation_too(algorithm):
+    peers = ("free_full", "free_swa", "swa_set", "swa_clear")
+    more = {*peers, "preallocate", "received"}
+    beside = engine(algorithm, window=True, mode="decode")
+    assert {"swa_map", "transfer", "lengths"} <= set(recorded_tables(beside, everything(*more), ()))
+    assert not {"transfer", "lengths"} & set(recorded_tables(beside, everything(*peers), ()))
+    without = everything(*more) | {"swa_clear": None}
+    assert "swa_map" not in recorded_tables(beside, without, ())
+    assert not {"swa_map", "transfer"} & set(recorded_tables(engine(algorithm), everything(*more), ()))
 
 
 def test_draft_forwards_in_graphs_are_not_seen():

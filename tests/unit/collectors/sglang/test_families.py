@@ -58,6 +58,7 @@ def test_nothing_is_claimed_of_what_may_pass_by():
         bypass="why",
         sessions=None,
         has_window=False,
+        is_all_window=False,
         argument=lambda name: None,
     )
     assert set(recorded_tables(engine, hooks, ())) == {

@@ -1,8 +1,9 @@
 """The first lines: is it broken, where, since which step, and what could not be judged."""
 
 import re
+from dataclasses import replace
 
-from speckv_debug.model.finding import CheckResult, Severity, Unknown
+from speckv_debug.model.finding import CheckResult, Known, Severity, Unknown
 from speckv_debug.viewers.html.headline import headline
 from speckv_debug.viewers.html.outline import root_causes
 from tests.reported import finding, result
@@ -60,6 +61,23 @@ def test_what_could_not_be_judged_is_named_most_instances_first() -> None:
 def test_the_judged_share_is_never_rounded_up_to_all() -> None:
     (said,) = lines(result(unknown=(Unknown(rule="A", why="w", instances=1),), checked=99_999))[2:]
     assert said.startswith("Judged 99.9 % of 100,000 instances")
+
+
+def test_no_tick_where_most_is_unknown() -> None:
+    little = result(unknown=(Unknown(rule="A", why="w", instances=101),))
+    assert lines(little)[0] == "? nothing found, most can't be judged"
+    assert 'class="headline unknown"' in headline(little, ())
+    assert lines(result(unknown=(Unknown(rule="A", why="w", instances=100),)))[0] == "✓ nothing found"
+
+
+def test_what_baseline_and_configuration_took_away_is_said() -> None:
+    less = replace(result(), known=Known(findings={"MOV-PAIR": 2}, unmatched=1), disabled=("LOC-PAD",))
+    assert lines(less)[:4] == [
+        "✓ nothing new found",
+        "Nothing new found in 100 instances of 1 rule",
+        "known: 2 findings of the baseline left out (MOV-PAIR 2); 1 of its entries fits nothing.",
+        "disabled: LOC-PAD, by the configuration.",
+    ]
 
 
 def test_nothing_judged_says_why() -> None:

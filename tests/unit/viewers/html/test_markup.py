@@ -2,7 +2,7 @@
 
 import json
 
-from speckv_debug.viewers.html.markup import Html, amount, data_block, element, table, text
+from speckv_debug.viewers.html.markup import Html, data_block, element, table, text
 from tests.reported import HOSTILE
 
 
@@ -47,8 +47,3 @@ def test_a_marked_row_carries_a_mark_that_needs_no_colour() -> None:
 
 def test_a_table_scrolls_in_a_box_that_the_keyboard_reaches() -> None:
     assert table(("a",), []).startswith('<div class="scroll" role="region" tabindex="0" aria-label="a">')
-
-
-def test_amounts_are_counted_nouns() -> None:
-    assert [amount(n, "step") for n in (0, 1, 1204)] == ["0 steps", "1 step", "1,204 steps"]
-    assert amount(2, "verify", "verifies") == "2 verifies"

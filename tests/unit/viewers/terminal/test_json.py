@@ -21,13 +21,23 @@ def test_keys_are_always_there() -> None:
         out,
     )
     value = json.loads(out.getvalue())
-    assert list(value) == ["verdict", "findings", "unknown", "checked", "known", "disabled", "lowered"]
+    assert list(value) == [
+        "verdict",
+        "judged",
+        "findings",
+        "unknown",
+        "checked",
+        "known",
+        "disabled",
+        "lowered",
+    ]
     assert list(value["findings"][0]) == KEYS
     assert {key for key, held in value["findings"][0].items() if held is None} == {
         "step", "request", "row", "epoch", "pool", "slots", "pages", "ranks", "expected", "actual", "cause",
     }  # fmt: skip
     assert value["unknown"] == [{"rule": "Y", "why": "w", "instances": 2}]
     assert (value["verdict"], value["checked"]) == ("clean", {"X": 3})
+    assert value["judged"] == {"instances": 3, "of": 5, "percent": 60.0}
     assert (value["known"], value["disabled"]) == (None, [])
 
 

@@ -41,8 +41,18 @@ def test_clean_is_one_line(recording: Recording) -> None:
     )
     text = shown(result, recording)
     assert text.count("\n") == 1
-    assert "1 step, 1,204 instances of 1 rule, nothing found · unknown: 1 rule (--verbose)" in text
+    assert (
+        "1 step, 1,204 instances of 1 rule, nothing found · judged 99.8 %, unknown: 1 rule (--verbose)"
+        in text
+    )
     assert "X: 2 instances, w" in shown(result, recording, verbose=True)
+
+
+def test_no_tick_where_most_is_unknown(recording: Recording) -> None:
+    for missed, mark in ((3, "✓ "), (4, "? ")):
+        result = CheckResult(checked={"A": 3}, unknown=(Unknown(rule="X", why="w", instances=missed),))
+        assert shown(result, recording).startswith(mark)
+    assert "3 instances of 1 rule, nothing found · judged 42.8 %, unknown: 1 rule" in shown(result, recording)
 
 
 def test_root_causes_come_first_and_carry_what_follows(recording: Recording) -> None:

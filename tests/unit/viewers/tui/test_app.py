@@ -8,7 +8,7 @@ import pytest
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 
-from speckv_debug.model.finding import CheckResult
+from speckv_debug.model.finding import CheckResult, Known, Unknown
 from speckv_debug.viewers.tui.keys import deeds
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.events import EventsScreen
@@ -155,6 +155,23 @@ async def test_a_clean_recording_says_what_was_judged() -> None:
         assert "✓ nothing found" in text_of(app)
         await pilot.press("n")
         await until(pilot, lambda: "nothing was found" in text_of(app))
+
+
+async def test_a_clean_recording_of_which_most_is_unknown_gets_no_tick() -> None:
+    little = CheckResult(
+        checked={"MOV-PAIR": 3},
+        unknown=(Unknown(rule="OWN-RACE", why="w", instances=4),),
+        known=Known(findings={"MOV-PAIR": 2}),
+        disabled=("LOC-PAD",),
+    )
+    async with inspecting(inspection(lambda: little)) as (app, pilot):
+        shown = text_of(app)
+        assert "? nothing new found · 3 instances of 1 rule judged, 42.8 % of all" in shown
+        assert "? nothing new found" in shown and "✓ nothing" not in shown
+        assert "known 2 findings of the baseline left out (MOV-PAIR 2) · disabled LOC-PAD" in shown
+        await pilot.press("u")
+        await pilot.pause()
+        assert "LOC-PAD, by the configuration" in text_of(app)
 
 
 async def test_nothing_judged_is_not_called_clean() -> None:

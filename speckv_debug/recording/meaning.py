@@ -1,0 +1,78 @@
+"""Values that the format gives no meaning: words outside a column's list, negative rows, epochs and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from speckv_debug.model.text import printable
+from speckv_debug.recording.mistake import shown
+from speckv_debug.recording.schema import COLUMNS, COMMON
+
+WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "accept": {
+        "layout": ("tree", "chain"),
+        "sampling": ("greedy", "rejection", "target_only", "simulated"),
+    },
+    "move": {"target_source": ("table", "window"), "caller": ("accept", "draft_tail", "other")},
+    "forward": {"mode": ("extend", "decode", "target_verify", "draft", "draft_extend", "idle")},
+    "free_group": {"action": ("begin", "end")},
+    "lengths": {
+        "cause": (
+            "extend", "decode", "spec_prepare", "verify_commit", "session_trim", "session_restore", "retract", "finish",
+        )
+    },
+    "cache": {
+        "action": (
+            "insert", "match", "evict", "lock", "unlock", "session_save", "session_restore", "session_close", "reset",
+        )
+    },
+    "release": {"kind": ("finish", "retract", "abort", "session_trim")},
+    "page_ref": {"action": ("retain", "release")},
+    "state_access": {"action": ("read", "write")},
+    "transfer": {"action": ("begin", "end")},
+}  # fmt: skip
+"""Columns whose words decide what an event is, and all words that they may hold."""
+COUNTED = ("step", "row", "epoch")
+"""Integers that count from zero."""
+
+
+def strange_values(table: str, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Columns of one event with a value that has no meaning, and the value."""
+    known = WORDS.get(table, {})
+    for column, value in row.items():
+        if column in known and value not in known[column] or column in COUNTED and value < 0:
+            yield column, value
+
+
+def why_strange(table: str, column: str, value: Any) -> str:
+    """What is wrong with such a value."""
+    if column in COUNTED:
+        return f"{column} {value} of {table} is negative"
+    return f"{column} {shown(value)} of {table} is none of {', '.join(WORDS[table][column])}"
+
+
+def senseless(name: str, table: pa.Table) -> Iterator[tuple[str, str]]:
+    """Columns that hold a value without a meaning, and what it is, for people.
+
+    Args:
+        name: Of the event table.
+        table: Rows of it; a column of `WORDS` that is dictionary-encoded is not read.
+    """
+    for column, known in WORDS.get(name, {}).items():
+        for word in sorted(_words(table.column(column)) - set(known)):
+            yield column, f"{column} '{printable(word)}', which is none of {', '.join(known)}"
+    for column in (c for c in COUNTED if c in COMMON or c in COLUMNS[name]):
+        least = pc.min(table.column(column)).as_py()
+        if least is not None and least < 0:
+            yield column, f"a negative {column}, {least}"
+
+
+def _words(column: pa.ChunkedArray) -> set[str]:
+    """The words that occur; of a column of codes all that have one."""
+    coded = pa.types.is_dictionary(column.type)
+    parts = [chunk.dictionary for chunk in column.chunks] if coded else [column.unique()]
+    return {word for part in parts for word in part.to_pylist() if word is not None}

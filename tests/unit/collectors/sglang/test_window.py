@@ -1,0 +1,129 @@
+"""Models with a sliding window: peers of slots, how far a request gave its slots up, and what is said of the window."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from speckv_debug.collectors.sglang import describe
+from speckv_debug.collectors.sglang.coverage import untaken_tables
+from speckv_debug.collectors.sglang.engine import Engine
+from speckv_debug.collectors.sglang.lengths import LengthHooks
+from speckv_debug.collectors.sglang.loop import ResultSteps
+from speckv_debug.collectors.sglang.pages import PageHooks
+from tests.unit.collectors.sglang.entering import enter
+
+
+@pytest.fixture
+def window(toy):
+    """The toy with peers in a smaller pool."""
+    base = type(toy.engine.allocator)
+
+    class Windowed(base):
+        def full_available_size(self):
+            return self.available_size()
+
+        def alloc_extend_swa_tail(self, need_size, swa_tail_len):
+            slots = self.alloc(need_size)
+            self.set_full_to_swa_mapping(slots[-swa_tail_len:], slots[-swa_tail_len:] - 1)
+            return slots
+
+        def set_full_to_swa_mapping(self, full_indices, swa_indices):
+            self.full_to_swa_index_mapping[full_indices] = swa_indices
+
+        def clear_full_to_swa_mapping(self, full_indices):
+            self.full_to_swa_index_mapping[full_indices] = 0
+
+        def free(self, free_index):
+            self.clear_full_to_swa_mapping(free_index)
+            super().free(free_index)
+
+        def free_full(self, free_index):
+            super().free(free_index)
+
+        def free_swa(self, free_index):
+            self.clear_full_to_swa_mapping(free_index)
+
+    toy.engine.allocator.__class__ = Windowed
+    toy.engine.allocator.full_to_swa_index_mapping = torch.zeros(17, dtype=torch.int64)
+    toy.engine.allocator.swa_attn_allocator, toy.engine.allocator.full_attn_allocator = object(), object()
+    toy.engine.allocator.size_full, toy.engine.allocator.size_swa = 16, 8
+    return toy
+
+
+def test_a_grant_of_the_tail_alone_says_whose_peers_there_are(window):
+    window.install(PageHooks)
+    window.engine.allocator.alloc_extend_swa_tail(4, 2)
+    assert window.sink.of("alloc", "slots") == [([1, 2, 3, 4],)]
+    assert window.sink.of("swa_map", "full_slots", "swa_slots") == [([1, 2, 3, 4], [0, 0, 2, 3])]
+    assert window.failures == []
+
+
+def test_peers_that_the_tree_moves_are_told(window):
+    window.install(PageHooks)
+    allocator = window.engine.allocator
+    allocator.clear_full_to_swa_mapping(torch.tensor([3, 4]))
+    allocator.set_full_to_swa_mapping(torch.tensor([1, 2]), torch.tensor([2, 3]))
+    moved = [([3, 4], [0, 0]), ([1, 2], [2, 3])]
+    assert window.sink.of("swa_map", "full_slots", "swa_slots") == moved
+
+
+def test_a_free_takes_the_peers_along_and_a_free_of_the_full_side_does_not(window):
+    window.install(PageHooks)
+    allocator = window.engine.allocator
+    allocator.free_swa(torch.tensor([1]))
+    allocator.free_full(torch.tensor([1]))
+    allocator.free(torch.tensor([2]))
+    assert window.sink.of("free", "slots") == [([1],), ([2],)]
+    assert window.sink.of("swa_map", "full_slots", "swa_slots") == [([1], [0]), ([2], [0])]
+
+
+def prepared(toy, req):
+    kind = SimpleNamespace(is_none=lambda: True)
+    batch = SimpleNamespace(reqs=[req], spec_algorithm=kind)
+    enter(LengthHooks(toy.scene, ResultSteps()), "prepare_decode", self=batch)()
+    return toy.sink.of("lengths", "committed", "swa_evicted")
+
+
+def test_the_cursor_of_a_release_with_a_field(window):
+    req = window.request("a", 1, swa_evicted_seqlen=4)
+    req.kv_committed_len = 9
+    assert prepared(window, req) == [(9, 4)]
+
+
+def test_the_cursor_of_a_release_with_one_of_several(window, monkeypatch):
+    kinds = SimpleNamespace(ComponentType=SimpleNamespace(SWA="swa"))
+    monkeypatch.setitem(sys.modules, "sglang.srt.mem_cache.unified_cache.component_type", kinds)
+    kept = SimpleNamespace(
+        req_pool_idx=1, kv_committed_len=9, kv_allocated_len=9, get_evicted_seqlen={"swa": 6}.get
+    )
+    req = window.request("a", 1)
+    req.kv = kept
+    assert prepared(window, req) == [(9, 6)]
+
+
+def test_without_a_window_there_is_no_cursor(toy):
+    assert prepared(toy, toy.request("a", 1, swa_evicted_seqlen=0)) == [(0, None)]
+
+
+def test_the_window_is_described(window, monkeypatch):
+    envs = SimpleNamespace(SGLANG_SWA_EVICTION_INTERVAL=SimpleNamespace(get=lambda: 128))
+    monkeypatch.setitem(sys.modules, "sglang.srt.environ", SimpleNamespace(envs=envs))
+    runner = window.engine.target_runner
+    runner.sliding_window_size, runner.model_config = 1023, SimpleNamespace(context_len=64)
+    engine = Engine(window.scheduler)
+    assert describe.settings(engine)["sliding_window"] == 1023
+    assert "swa_eviction_interval" not in describe.settings(engine), "by forwards, not by tokens"
+    batch = type("ScheduleBatch", (), {"_swa_eviction_trigger": None})
+    places = SimpleNamespace(ScheduleBatch=batch)
+    monkeypatch.setitem(sys.modules, "sglang.srt.managers.schedule_batch", places)
+    engine.tree.swa_retain_window = 1100
+    assert describe.settings(engine)["swa_eviction_interval"] == 128 + 1100 - 1023
+
+
+def test_where_all_layers_have_a_window_pages_are_left_out(window):
+    window.engine.allocator.full_attn_allocator = window.engine.allocator.swa_attn_allocator
+    engine = Engine(window.scheduler)
+    assert engine.is_all_window and not engine.has_window
+    assert {"alloc", "free", "table_write", "cache"} <= untaken_tables(engine, 2)
