@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from speckv_debug.recording.blocks import Block, blocks_to_batch
 
 Deferred = tuple[int, int, int, int, str | None, Any, Callable[..., dict[str, Any]], tuple[Any, ...]]
-"""Rows, seq, t_ns, step, lane, awaited, make, given: see `Recorder.defer`."""
+"""Rows, seq, t_ns, step, lane, awaited, make, given: see `Recorder.defer`.
+
+A plain tuple: the engine's thread makes one an event, and a class of its own takes several times as long.
+"""
+ROWS: Final = 0
+SEQ: Final = 1
+T_NS: Final = 2
+AWAITED: Final = 5
+MAKE: Final = 6
+GIVEN: Final = 7
 
 
-def made_together(table: str, entries: list[Deferred], make: Any) -> pa.RecordBatch | None:
-    """All in one batch, if `make.together` gives columns of all rows and the rest of each; None if it can't."""
+def made_together(table: str, entries: list[Deferred], make: Any) -> pa.RecordBatch | str | None:
+    """All in one batch, if `make.together` gives columns of all rows and the rest of each.
+
+    None if it does not; why not, if it failed: one by one it shows of which events that is true.
+    """
     together = getattr(make, "together", None)
     if together is None:
         return None
     try:
-        found = together([entry[7] for entry in entries])
+        found = together([entry[GIVEN] for entry in entries])
         if found is None:
             return None
         whole, rest = found
@@ -28,8 +40,8 @@ def made_together(table: str, entries: list[Deferred], make: Any) -> pa.RecordBa
             for (rows, seq, t_ns, step, lane, *_), own in zip(entries, rest, strict=True)
         ]
         return blocks_to_batch(table, blocks, whole)
-    except Exception:  # noqa: BLE001 (one by one it is said of which events it is true)
-        return None
+    except Exception as error:  # noqa: BLE001 (whatever the engine's values raise)
+        return reason(error)
 
 
 def made(table: str, deferred: Deferred) -> Block | str:
@@ -38,4 +50,9 @@ def made(table: str, deferred: Deferred) -> Block | str:
     try:
         return Block(table, rows, {"t_ns": t_ns, "step": step, "lane": lane, **make(*given)}, seq)
     except Exception as error:  # noqa: BLE001 (a lost device value is one drop)
-        return f"{type(error).__name__}: {str(error)[:120]}"
+        return reason(error)
+
+
+def reason(error: Exception) -> str:
+    """Why an event could not be kept, short enough for a drop."""
+    return f"{type(error).__name__}: {str(error)[:120]}"

@@ -20,7 +20,17 @@ import pyarrow as pa
 
 from speckv_debug.model.text import quantity
 from speckv_debug.recording.blocks import Block, Cut, Each, blocks_to_batch
-from speckv_debug.recording.deferred import Deferred, made, made_together
+from speckv_debug.recording.deferred import (
+    AWAITED,
+    MAKE,
+    ROWS,
+    SEQ,
+    T_NS,
+    Deferred,
+    made,
+    made_together,
+    reason,
+)
 from speckv_debug.recording.manifest import finish_manifest
 from speckv_debug.recording.rows import Row, misfit, to_batch
 from speckv_debug.recording.schema import SCHEMAS
@@ -122,7 +132,7 @@ class Writer:
     def _is_awaited(self, entry: Row | Block | Deferred) -> bool:
         """Whether a value of the entry is still on the device; at the end only so long."""
         if isinstance(entry, tuple):
-            awaited = entry[5]
+            awaited = entry[AWAITED]
             there = awaited is None or awaited.ready()
         else:
             there = all(map(_is_ready, (entry.columns if isinstance(entry, Block) else entry).values()))
@@ -147,7 +157,7 @@ class Writer:
                 elif type(value) not in PLAIN and hasattr(value, "resolve"):
                     columns[column] = value.resolve()
             except Exception as error:  # noqa: BLE001 (a lost device value is one drop)
-                return f"column {column}: {type(error).__name__}: {str(error)[:120]}"
+                return f"column {column}: {reason(error)}"
         if not columns.keys() <= COLUMN_NAMES[table]:
             for column in columns.keys() - COLUMN_NAMES[table]:
                 self._say_once(f"table {table} has no column {column}; it is left out")
@@ -156,14 +166,14 @@ class Writer:
     def _add(self, table: str, entry: Row | Block | Deferred) -> None:
         self._pending.setdefault(table, []).append(entry)
         if isinstance(entry, tuple):
-            self._pending_rows += entry[0]
+            self._pending_rows += entry[ROWS]
         else:
             self._pending_rows += entry.rows if isinstance(entry, Block) else 1
 
     def _refuse(self, table: str, entry: Row | Block | Deferred, why: str) -> None:
         """Put a drop in the place of each event, so that seq stays dense."""
         if isinstance(entry, tuple):
-            rows, first = entry[:2]
+            rows, first = entry[ROWS], entry[SEQ]
         else:
             first, rows = (entry.seq, entry.rows) if isinstance(entry, Block) else (entry["seq"], 1)
         t_ns = _moment(entry) or None
@@ -204,14 +214,18 @@ class Writer:
 
     def _deferred(self, table: str, entries: list[Deferred]) -> Iterator[pa.RecordBatch]:
         """Events whose columns are made now: of all of them at once where `make` knows how, else one by one."""
-        for make, run in groupby(entries, lambda entry: entry[6]):
-            part, made = list(run), None
+        for make, run in groupby(entries, lambda entry: entry[MAKE]):
+            part, found = list(run), None
             if len(part) > 1 and table in COLUMN_NAMES:
-                made = made_together(table, part, make)
-            if made is None:
-                yield from self._batches(table, self._each_made(table, part))
-            else:
-                yield made
+                found = made_together(table, part, make)
+            if isinstance(found, pa.RecordBatch):
+                yield found
+                continue
+            if found is not None:
+                self._say_once(
+                    f"events of table {table} could not be made together, so each is alone: {found}"
+                )
+            yield from self._batches(table, self._each_made(table, part))
 
     def _each_made(self, table: str, entries: list[Deferred]) -> Iterator[Block]:
         """One block each; what can't be kept becomes drops."""
@@ -230,7 +244,7 @@ class Writer:
             try:
                 rows = list(entry.as_rows()) if isinstance(entry, Block) else [entry]
             except Exception as error:  # noqa: BLE001 (a block whose columns don't fit together)
-                self._refuse(table, entry, f"{type(error).__name__}: {str(error)[:120]}")
+                self._refuse(table, entry, reason(error))
                 continue
             for row in rows:
                 if why := misfit(table, row):
@@ -269,7 +283,7 @@ def _with_values(value: Each | Cut, values: Any) -> Each | Cut:
 def _moment(entry: Row | Block | Deferred) -> int:
     """When an entry was recorded, ns; 0 if that can't be told."""
     if isinstance(entry, tuple):
-        return entry[2]
+        return entry[T_NS]
     t_ns = (entry.columns if isinstance(entry, Block) else entry)["t_ns"]
     return t_ns if type(t_ns) is int else 0
 
