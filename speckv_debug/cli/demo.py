@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speckv_debug.cli.hint import inspect_command
-from speckv_debug.cli.output import add_output_options, claim, typed
+from speckv_debug.cli.output import add_output_options, claim, default_output, typed
 from speckv_debug.cli.streams import wants_color
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     out = args.output or Path("demo.speckv")
     if not out.name:
         raise UsageError(f"{printable(str(out))} is no name for a recording", "Name it: -o NAME.speckv")
-    report = claim(out.with_name(out.name + ".html"), args.force, kind="file")
+    report = claim(default_output(out, ".html"), args.force, kind="file")
     _record(out, args.force, args.seed, fault)
     recording, result = _show(out, report)
     _say(f"wrote {typed(report)}")

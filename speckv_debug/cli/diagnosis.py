@@ -153,12 +153,11 @@ def _allow_list(environment: Mapping[str, str]) -> Line:
 
 
 def _refusal(out: Path) -> Line | None:
-    """What `record -o` would refuse, with -f and without."""
+    """What `record -o` would refuse."""
     from speckv_debug.cli.output import claim
 
     try:
-        for force in (True, False):
-            claim(Path(os.path.realpath(out)), force, kind="folder")
+        claim(Path(os.path.realpath(out)), False, kind="folder")
     except UsageError as error:
         return Line("output", "wrong", error.what, error.remedy)
     return None

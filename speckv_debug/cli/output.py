@@ -77,10 +77,10 @@ def claim(
         raise UsageError(f"{shown}: the folder it should go to does not exist", "Make the folder first.")
     if not os.path.lexists(given):
         return path
+    if wrong := _irreplaceable(path, kind, input):
+        raise UsageError(f"{shown} is {wrong}", f"Choose another name with {option}.")
     if not force:
         raise UsageError(f"{shown} exists", f"Choose another name with {option}, or add -f to replace it.")
-    if wrong := _irreplaceable(path, kind, input):
-        raise UsageError(f"{shown} is {wrong}", f"Choose another name with {option}, or remove it yourself.")
     return path
 
 

@@ -63,6 +63,7 @@ def _export(recording: Recording, out: TextIO) -> int:
             for line in _lines(batch):
                 _write(out, line)
             events += len(batch.order)
+        process.forget()
     return events
 
 

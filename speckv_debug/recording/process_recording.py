@@ -24,6 +24,9 @@ from speckv_debug.recording.survey import Extent, Look, Survey, damaged_in
 from speckv_debug.recording.table_files import Piece, TableFiles, seq_of
 from speckv_debug.recording.tail import unfinished_tail
 
+HELD_ROWS = 1 << 18
+"""Events up to which all tables of a process are held in memory once all were asked for."""
+
 
 class ProcessRecording:
     """The events of one process; files are looked at on first use and never changed.
@@ -118,6 +121,14 @@ class ProcessRecording:
             return [Piece(int(seq[0]), int(seq[-1]), whole)] if len(seq) else []
         return self._files(name).pieces()
 
+    @property
+    def _all_pieces(self) -> Mapping[str, list[Piece]]:
+        return {name: self.pieces(name) for name in self.files}
+
+    def forget(self) -> None:
+        """Free the tables that are held in memory; they are read again if they are asked for."""
+        self._tables.clear()
+
     def order(self) -> EventOrder:
         """All events in ascending seq; `index` is the row in `table(name)`, so this loads every table."""
         return self._order
@@ -152,7 +163,7 @@ class ProcessRecording:
 
     def batches(self, max_events: int = 65_536) -> Iterator[EventBatch]:
         """The stream in stretches of at most `max_events`; holds about one part file a table in memory."""
-        return batches_of(self.files, max_events)
+        return batches_of(self._all_pieces, max_events)
 
     def windows(self, ends: Sequence[int]) -> Iterator[Mapping[str, pa.Table]]:
         """The tables in stretches that end with these `seq`, both included; holds about one part file a table in memory.
@@ -170,7 +181,7 @@ class ProcessRecording:
 
     def events(self, first_seq: int | None = None, last_seq: int | None = None) -> Iterator[Event]:
         """Events with `first_seq <= seq <= last_seq`, as objects: for viewers and small spans."""
-        for batch in batches_of(self.files, 4096, first_seq, last_seq):
+        for batch in batches_of(self._all_pieces, 4096, first_seq, last_seq):
             yield from events_of(batch)
 
     @property
@@ -184,9 +195,16 @@ class ProcessRecording:
         return recorded_whole(self)
 
     def verify(self) -> tuple[Problem, ...]:
-        """Read every part once, then say what is missing or damaged."""
-        for files in self.files.values():
-            files.verify()
+        """Read every part once, then say what is missing or damaged.
+
+        What it reads of a short recording is held in memory until `forget`, so that nothing is read twice.
+        """
+        short = self.rows <= HELD_ROWS
+        for name, files in self.files.items():
+            if short:
+                self.table(name)
+            else:
+                files.verify()
         self._seqs.clear()
         return self.problems
 

@@ -15,13 +15,13 @@ from speckv_debug.recording.table_files import Piece, TableFiles, seq_of
 
 
 def batches_of(
-    files: Mapping[str, TableFiles],
+    pieces: Mapping[str, list[Piece]],
     max_events: int,
     first_seq: int | None = None,
     last_seq: int | None = None,
 ) -> Iterator[EventBatch]:
     """The stream from `first_seq` to `last_seq`, both included, in stretches of at most `max_events`."""
-    cursors = [_Cursor(name, each.pieces(), first_seq, last_seq) for name, each in files.items()]
+    cursors = [_Cursor(name, each, first_seq, last_seq) for name, each in pieces.items()]
     for stretch in _stretches(cursors):
         yield from _split(stretch, max_events)
 

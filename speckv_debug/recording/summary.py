@@ -90,7 +90,7 @@ def _process(process: ProcessRecording) -> ProcessSummary:
     rows = [seq for seq in process.seqs.values() if len(seq)]
     steps, times = _distinct(process, "step"), _span(process, "t_ns")
     accepted, simulated = _acceptance(process)
-    return ProcessSummary(
+    found = ProcessSummary(
         info=process.info,
         clean=process.clean,
         tables={name: len(seq) for name, seq in process.seqs.items() if len(seq)},
@@ -110,6 +110,8 @@ def _process(process: ProcessRecording) -> ProcessSummary:
         whole=process.recorded_whole,
         problems=problems,
     )
+    process.forget()
+    return found
 
 
 def _columns(process: ProcessRecording, column: str) -> list[pa.ChunkedArray]:

@@ -26,6 +26,7 @@ class SlotHistory:
 
     Attributes:
         pool: The pool whose allocator hands out the ids.
+        asked: The pool that was asked for, which may have its ids from there.
         page_size: Slots a page; 1 where the pool's pages can't be followed.
         page, slot: What was asked for; `slot` is None of a page.
         events: Ascending in `seq`; of a slot also the frees of other slots of its page, which a paged pool takes back whole.
@@ -33,6 +34,7 @@ class SlotHistory:
     """
 
     pool: str
+    asked: str
     page_size: int
     page: int
     slot: int | None
@@ -77,6 +79,7 @@ def slot_history(
     tables = {*ALWAYS, *(name for name in lists_of(spaces, number) if name in process.files)}
     return SlotHistory(
         pool=space.name,
+        asked=pool or spaces.main_name,
         page_size=space.page_size,
         page=page,
         slot=slot,

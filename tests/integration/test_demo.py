@@ -36,7 +36,7 @@ def test_a_fault_is_recorded_found_and_reported_and_the_command_may_be_typed_twi
     assert planted
     assert f"MOV-PAIR · step {planted[1]} · request {planted[2]}" in first.stdout
     assert f"next: speckv-debug inspect broken.speckv --at {planted[1]}" in first.stderr
-    assert "MOV-PAIR" in (tmp_path / "broken.speckv.html").read_text()
+    assert "MOV-PAIR" in (tmp_path / "broken.html").read_text()
     second = demo(tmp_path, *words)
     assert (second.returncode, second.stdout) == (0, first.stdout)
 
@@ -49,15 +49,15 @@ def test_without_a_fault_nothing_is_found_and_no_output_is_overwritten(tmp_path:
     requests = {r for name in ("accept", "row_alloc") for r in named(tmp_path / "demo.speckv", name)}
     assert served and int(served[1]) == len(requests)
     assert "next: speckv-debug inspect demo.speckv" in done.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"demo.speckv", "demo.speckv.html"}
+    assert {path.name for path in tmp_path.iterdir()} == {"demo.speckv", "demo.html"}
     manifest = (tmp_path / "demo.speckv" / "manifest.json").read_bytes()
     again = demo(tmp_path)
     assert again.returncode == 2
     assert "exists" in again.stderr and "-f" in again.stderr
-    (tmp_path / "demo.speckv.html").unlink()
+    (tmp_path / "demo.html").unlink()
     assert demo(tmp_path).returncode == 2
     assert (tmp_path / "demo.speckv" / "manifest.json").read_bytes() == manifest
-    assert not (tmp_path / "demo.speckv.html").exists()
+    assert not (tmp_path / "demo.html").exists()
 
 
 def test_an_unknown_fault_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
@@ -75,10 +75,10 @@ def test_a_folder_without_a_name_of_its_own_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_report_in_the_way_stops_the_demo_before_it_records(tmp_path: Path) -> None:
-    (tmp_path / "x.speckv.html").write_text("mine")
+    (tmp_path / "x.html").write_text("mine")
     done = demo(tmp_path, "-o", "x.speckv")
     assert done.returncode == 2
-    assert (tmp_path / "x.speckv.html").read_text() == "mine"
+    assert (tmp_path / "x.html").read_text() == "mine"
     assert not (tmp_path / "x.speckv").exists()
 
 

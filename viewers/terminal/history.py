@@ -43,7 +43,8 @@ def _slot(history: SlotHistory) -> Iterator[str]:
         f" of {amount(history.page_size, 'slot')}" if history.page_size > 1 else ""
     )
     what = of_page if history.slot is None else f"slot {history.slot} · {of_page}"
-    yield f"pool {printable(history.pool)} · {what} · {amount(len(history.events), 'event')}"
+    shared = f" ({history.asked} has its ids from there)" if history.asked != history.pool else ""
+    yield f"pool {printable(f'{history.pool}{shared}')} · {what} · {amount(len(history.events), 'event')}"
     if history.events:
         yield from _table(SLOT_COLUMNS, (_slot_row(event) for event in history.events))
 

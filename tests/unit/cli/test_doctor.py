@@ -151,7 +151,7 @@ def test_an_output_that_can_not_be_written(installed: dict[str, str], tmp_path: 
     [
         ("no/x.speckv", "the folder it should go to does not exist", "Make the folder first."),
         ("empty", "exists", "Choose another name with -o, or add -f to replace it."),
-        ("letters", "is a folder and no recording", "Choose another name with -o, or remove it yourself."),
+        ("letters", "is a folder and no recording", "Choose another name with -o."),
     ],
 )
 def test_a_place_that_record_would_refuse(

@@ -44,6 +44,15 @@ def test_the_history_of_a_page(real: str, capsys: pytest.CaptureFixture[str]) ->
     assert err.startswith("next: speckv-debug state ")
 
 
+def test_a_pool_that_has_its_ids_from_another(real: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", real, "--page", "3", "--pool", "draft"]) == 0
+    head = capsys.readouterr().out.splitlines()[0]
+    assert head == "tp0-pp0-dp0 · pool full (draft has its ids from there) · page 3 of 64 slots · 33 events"
+    assert main(["history", real, "--page", "3", "--pool", "draft", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["pool"], told["asked"]) == ("full", "draft")
+
+
 @pytest.mark.parametrize("query", [["--slot", "254"], ["--page", "3"], ["--row", "2"], ["--request", "a1.0"]])
 def test_json_and_text_tell_the_same(query: list[str], real: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", real, *query, "--json"]) == 0

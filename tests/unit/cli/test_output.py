@@ -75,6 +75,17 @@ def test_force_never_replaces_what_is_no_recording(tmp_path: Path) -> None:
         claim(home, True, input=tmp_path / "home")
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_nobody_is_advised_to_overwrite_what_is_no_recording(force: bool, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "beach.jpg").write_text("mine")
+    (tmp_path / "letters.txt").write_text("mine")
+    for name in ("photos", "letters.txt"):
+        with pytest.raises(UsageError, match="no recording|a folder would take its place") as caught:
+            claim(tmp_path / name, force, kind="folder")
+        assert caught.value.remedy == "Choose another name with -o."
+
+
 def test_a_missing_folder_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="folder it should go to"):
         claim(tmp_path / "no/where.html", False)

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speckv_debug.recording.jsonl import export_jsonl, import_jsonl
+from speckv_debug.recording.parts import read_part
 from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.schema import SCHEMAS, TABLES
 
@@ -228,6 +229,25 @@ def test_negative_numbers_of_what_counts_from_zero_are_told(column: str, tmp_pat
         f":3: {column} -1 of row_free is negative, in 1 line; what rests on row_free can't be judged" in said
     )
     assert said.endswith("Leave it out where there is none.")
+
+
+@pytest.mark.parametrize("held", [1 << 18, 0])
+def test_parts_of_a_short_recording_are_read_once(
+    held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_jsonl(io.BytesIO(LINES), tmp_path / "r")
+    read: list[Path] = []
+
+    def counted(path: Path, *rest: Any) -> pa.Table:
+        read.append(path)
+        return read_part(path, *rest)
+
+    monkeypatch.setattr("speckv_debug.recording.table_files.read_part", counted)
+    monkeypatch.setattr("speckv_debug.recording.process_recording.HELD_ROWS", held)
+    out, recording = io.StringIO(), Recording.open(tmp_path / "r")
+    assert export_jsonl(recording, out) == len(out.getvalue().splitlines()) - 2
+    assert len(read) == len(set(read)) * (1 if held else 2)
+    assert not any(process._tables for process in recording.processes)
 
 
 def test_seq_continues_after_a_given_one(tmp_path: Path) -> None:
