@@ -28,9 +28,11 @@ from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
 from speckv_debug.collectors.sglang.moves import MoveHooks
 from speckv_debug.collectors.sglang.notices import NoticeHooks
 from speckv_debug.collectors.sglang.pages import PageHooks
+from speckv_debug.collectors.sglang.references import ReferenceHooks
 from speckv_debug.collectors.sglang.release import ReleaseHooks
 from speckv_debug.collectors.sglang.releases import tier
 from speckv_debug.collectors.sglang.requests import Rows
+from speckv_debug.collectors.sglang.rings import RingHooks
 from speckv_debug.collectors.sglang.scene import HookGroup, Scene
 from speckv_debug.collectors.sglang.sessions import SessionHooks
 from speckv_debug.collectors.sglang.table import TableHooks
@@ -123,6 +125,8 @@ class SglangCollector:
         sink.update_process(**self.capabilities.as_fields())
         if why := self._scene.engine.bypass:
             sink.note(f"what is verified, moved and reserved may pass the hooks by: {why}", level="warning")
+        if self.capabilities.settings.get("c128_draft_clear") == "not performed":
+            sink.note("the engine's clear of rejected C128 draft states is empty here: not performed")
         if engine.has_encoder:
             sink.note(f"rows begin with an encoder's slots: {', '.join(BEHIND_ENCODER)} are left out")
         loop.pool_stat()
@@ -227,6 +231,8 @@ def _groups(scene: Scene) -> Iterator[HookGroup]:
     yield PageHooks(scene)
     yield TableHooks(scene)
     yield ReleaseHooks(scene)
+    yield ReferenceHooks(scene)
+    yield RingHooks(scene)
     yield CacheHooks(scene)
     yield SessionHooks(scene)
     yield NoticeHooks(scene)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from speckv_debug.collectors.sglang import levels
 from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.families import CHAIN_HOOKS, NGRAM, needs_of, without_unseen
+from speckv_debug.collectors.sglang.rings import clearing_hooks
 
 SCHEDULING = ("next_batch", "run_batch", "process_result")
 NEEDS: dict[str, tuple[str, ...]] = {
@@ -48,6 +49,7 @@ SESSIONS = (
     *("session_match", "session_finish", "session_tail"),
     *("session_trim", "session_free", "session_close"),
 )
+REFERENCES = ("ref_retain", "ref_release", "ref_replace", "sidecar_free", "c128_alloc", "c128_free")
 TRANSFERS = {"decode": ("preallocate", "received", "release"), "prefill": ("send_chunk", "release")}
 
 BEHIND_ENCODER = ("accept", "forward", "table_write")
@@ -135,6 +137,12 @@ def _beside(engine: Engine, needs: dict[str, tuple[str, ...]]) -> dict[str, tupl
             found[table] = (*needs[table], *SESSIONS)
     if engine.has_window:
         found["swa_map"] = ("allocate", "free", "free_full", "free_swa", "swa_set", "swa_clear")
+    if engine.counts_references:
+        found["page_ref"] = REFERENCES
+        for table in ("alloc", "free", "table_write"):
+            found[table] = (*found[table], *REFERENCES)
+    if rings := clearing_hooks(engine.target_pool):
+        found["state_clear"] = rings
     if hooks := TRANSFERS.get(str(engine.argument("disaggregation_mode"))):
         found["transfer"] = hooks
         found["lengths"] = (*found["lengths"], *hooks)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from typing import Any
 
 from speckv_debug.collectors.sglang.engine import EAGLE_FAMILY, Engine
 from speckv_debug.collectors.sglang.families import UNO
+from speckv_debug.collectors.sglang.rings import c128_state_pool, clears_drafts, is_online
 from speckv_debug.collectors.sglang.targets import SCHEDULE_BATCH
 
 RANKS = {"tp": "tp_rank", "pp": "pp_rank", "dp": "dp_rank"}
@@ -74,7 +75,21 @@ def pools(engine: Engine) -> tuple[dict[str, Any], ...]:
     for pool in engine.draft_pools():
         entry = {"name": "draft", "kind": "draft", **shared, "namespace": "draft", "allocated_by": "full"}
         found.append({**entry, **_content(pool)})
-    return tuple({**entry, "owner": "page"} for entry in found)
+    return (*({**entry, "owner": "page"} for entry in found), *_compressed(engine))
+
+
+def _compressed(engine: Engine) -> Iterator[dict[str, Any]]:
+    """C128 KV whose pages sidecar rows hold, and the rings of its compressors, which request rows hold."""
+    if engine.counts_references:
+        pages = engine.allocator.c128_attn_allocator
+        size = int(pages.page_size)
+        slots = int(pages.size) // size * size
+        entry = {"name": "c128", "kind": "c128", "slots": slots, "page_size": size, "reserved_slots": size}
+        yield {**entry, "namespace": "c128", "owner": "sidecar"}
+    if (state := c128_state_pool(engine.target_pool)) is not None:
+        entry = {"name": "c128_state", "kind": "c128_state", "page_size": 1, "reserved_slots": 0}
+        slots = int(state.kv_score_buffer.kv_score.shape[0])
+        yield {**entry, "slots": slots, "namespace": "c128_state", "owner": "request"}
 
 
 def components_of(pool: Any) -> list[str] | None:
@@ -95,6 +110,7 @@ def settings(engine: Engine) -> dict[str, Any]:
         "overlap": engine.overlaps,
         "row_width": engine.row_width,
         "context_len": getattr(engine.target_runner.model_config, "context_len", None),
+        **_rings(engine),
         **(_window(engine) if engine.has_window else {}),
         "encoder_decoder": engine.has_encoder or None,
         "strip_thinking_cache": bool(engine.argument("strip_thinking_cache", False)) or None,
@@ -102,6 +118,14 @@ def settings(engine: Engine) -> dict[str, Any]:
         **(_speculation(engine) if engine.algorithm else {}),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _rings(engine: Engine) -> dict[str, Any]:
+    """How C128 states are kept, and whether a verify's clear does anything in this release."""
+    if c128_state_pool(engine.target_pool) is None:
+        return {}
+    cleared = clears_drafts(type(engine.target_pool))
+    return {"online_c128": is_online() or None, "c128_draft_clear": None if cleared else "not performed"}
 
 
 def _window(engine: Engine) -> dict[str, Any]:

@@ -122,6 +122,11 @@ class Engine:
         return window is not None and window is getattr(self.allocator, "full_attn_allocator", None)
 
     @property
+    def counts_references(self) -> bool:
+        """Whether pages of C128 KV are kept by counted references of sidecar rows and of the tree (NPUs, 0.5.18 and later)."""
+        return hasattr(type(self.allocator), "retain_c128_pages")
+
+    @property
     def caches_on_host(self) -> bool:
         """Whether nodes of the tree may lie in host memory only: their locks then name no slots."""
         return bool(self.argument("enable_hierarchical_cache", False))

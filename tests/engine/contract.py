@@ -14,7 +14,7 @@ from unittest.mock import MagicMock
 
 from speckv_debug.collectors.around import WHOLE, Around
 from speckv_debug.collectors.hooking import Hook, Methods, Target, Unless
-from speckv_debug.collectors.sglang import attaching, collector, families, targets
+from speckv_debug.collectors.sglang import attaching, collector, families, references, rings, targets
 from speckv_debug.collectors.sglang.lengths import LengthHooks
 from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
 
@@ -55,6 +55,21 @@ METHODS = {
     "checkpoint": (TREES, ("checkpoint", "cache_unfinished_req")),
 }
 """Hooks that are put on whatever classes the scheduler built: those of a default configuration, and the names."""
+DSV4_POOLS = (f"{CACHE}.deepseek_v4_memory_pool:DeepSeekV4TokenToKVPool",)
+NPU = "sglang.srt.hardware_backend.npu"
+DSV4_ALLOCATORS = (f"{NPU}.dsv4.dsv4_allocator:DSV4NPUTokenToKVPoolAllocator",)
+NPU_PAGES = (f"{NPU}.allocator_npu:NPUPagedTokenToKVPoolAllocator",)
+COMPRESSED = {
+    "state_clear": (15, DSV4_POOLS, rings.CLEARS),
+    "state_reset": (15, DSV4_POOLS, rings.RESETS),
+    "ref_retain": (18, DSV4_ALLOCATORS, ("retain_c128_pages",)),
+    "ref_release": (18, DSV4_ALLOCATORS, ("release_c128_pages",)),
+    "ref_replace": (18, DSV4_ALLOCATORS, ("replace_req_c128_prefix",)),
+    "sidecar_free": (18, (f"{NPU}.dsv4.dsv4_req_to_token_pool:DSV4ReqToTokenTablesMixin",), ("_dsv4_free",)),
+    "c128_alloc": (18, NPU_PAGES, references.ALLOCATES),
+    "c128_free": (18, NPU_PAGES, ("free",)),
+}
+"""Those of DeepSeek-V4, with the first release (0.5.N) that has what they record."""
 
 
 FAMILIES = (None, *families.KNOWN)

@@ -45,31 +45,55 @@ class Events:
         self.emit_rows(table, rows, {"step": step, "lane": lane, **make(*given)})
 
     @contextmanager
-    def recording(self, algorithm: str | None = None) -> Iterator[Any]:
-        """Hooks on the allocator's classes, and on what an algorithm calls, while the block runs with the scene."""
+    def recording(self, algorithm: str | None = None, level: int = 2, **parts: Any) -> Iterator[Any]:
+        """All hooks that the allocator's classes, an algorithm and other parts of the engine have, while the block runs.
+
+        Args:
+            algorithm: Name in upper case, None without speculation.
+            level: How much is recorded.
+            parts: More attributes of the engine: `table`, `target_pool`.
+        """
         from speckv_debug.collectors.hooking import Patches
         from speckv_debug.collectors.sglang.activity import Activity
         from speckv_debug.collectors.sglang.engine import Engine
         from speckv_debug.collectors.sglang.journal import Journal
-        from speckv_debug.collectors.sglang.pages import PageHooks
         from speckv_debug.collectors.sglang.requests import Rows
         from speckv_debug.collectors.sglang.scene import Scene
-        from speckv_debug.collectors.sglang.v1_workers import V1Hooks
 
         engine = object.__new__(Engine)
         engine.allocator = self._allocator
         engine.scheduler = SimpleNamespace(draft_worker=None)
         engine.args = SimpleNamespace(speculative_algorithm=algorithm)
-        scene = Scene(engine, Journal(self), Activity(), Rows())
+        for name, part in parts.items():
+            setattr(engine, name, part)
+        scene = Scene(engine, Journal(self), Activity(), Rows(), level=level)
+        scene.journal.bound = True
         patches = Patches(lambda name, error: self.failures.append(f"{name}: {error!r}"))
-        for target, hook in V1Hooks(scene).functions():
-            patches.install(target, hook)
-        for methods in PageHooks(scene).methods():
-            patches.install_methods(methods)
+        for group in _groups(scene, parts):
+            for target, hook in group.functions():
+                patches.install(target, hook)
+            for methods in group.methods():
+                patches.install_methods(methods)
         try:
             yield scene
         finally:
             patches.undo()
+
+
+def _groups(scene: Any, parts: dict[str, Any]) -> Iterator[Any]:
+    from speckv_debug.collectors.sglang.pages import PageHooks
+    from speckv_debug.collectors.sglang.v1_workers import V1Hooks
+
+    yield V1Hooks(scene)
+    yield PageHooks(scene)
+    if "target_pool" in parts:
+        from speckv_debug.collectors.sglang.references import ReferenceHooks
+        from speckv_debug.collectors.sglang.rings import RingHooks
+        from speckv_debug.collectors.sglang.table import TableHooks
+
+        yield ReferenceHooks(scene)
+        yield RingHooks(scene)
+        yield TableHooks(scene)
 
 
 def _plain(value: Any) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from contract import METHODS, every_target, function_hooks, method_hooks
+from contract import COMPRESSED, METHODS, every_target, function_hooks, method_hooks
 from scenarios import FETCHED
 
 from speckv_debug.collectors.hooking import Target
@@ -65,7 +66,7 @@ def misfits(
 
 def test_each_target_and_each_method_has_its_hook() -> None:
     assert every_target() - set(function_hooks()) == set()
-    assert set(method_hooks()) - OPTIONAL_METHODS - SESSION_METHODS == set(METHODS)
+    assert set(method_hooks()) - OPTIONAL_METHODS - SESSION_METHODS == set(METHODS) | set(COMPRESSED)
 
 
 @every_release
@@ -86,7 +87,11 @@ def test_functions_have_the_parameters_that_their_hooks_read(release: str) -> No
 
 @every_release
 def test_methods_of_the_default_classes_have_the_parameters_that_their_hooks_read(release: str) -> None:
-    for name, (owners, methods) in METHODS.items():
+    minor = int(release.rpartition(".")[2])
+    compressed = {
+        name: (owners, methods) for name, (since, owners, methods) in COMPRESSED.items() if minor >= since
+    }
+    for name, (owners, methods) in (METHODS | compressed).items():
         hooked = [
             found
             for owner in owners
@@ -97,3 +102,14 @@ def test_methods_of_the_default_classes_have_the_parameters_that_their_hooks_rea
         for found in hooked:
             assert found.is_function
             assert list(misfits(found.parameters, method_hooks()[name].reads, (), {"self"})) == [], name
+
+
+@every_release
+def test_where_the_clear_of_draft_states_does_nothing_on_npus(release: str) -> None:
+    """There it is told as not performed, by the emptiness of the function itself."""
+    place = "sglang.srt.hardware_backend.npu.dsv4.dsv4_memory_pool:DSV4NPUTokenToKVPool.clear_unaccepted_c128_draft_states"
+    found = sources(release).find(place)
+    assert (found is not None) is (release in ("0.5.15", "0.5.16", "0.5.17"))
+    if found is not None:
+        assert isinstance(found.node, ast.FunctionDef)
+        assert [type(each) for each in found.node.body] == [ast.Pass]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -27,9 +28,9 @@ def run(script: str, *arguments: str, release: str = "0.5.23") -> dict[str, Any]
     return json.loads(ran.stdout)
 
 
-def recorded(told: dict[str, Any], **head: Any) -> Run:
-    """What a script recorded, as a process that records every table."""
-    found = Run(tables=[*TABLES, "swa_map"], **head)
+def recorded(told: dict[str, Any], also: Sequence[str] = ("swa_map",), **head: Any) -> Run:
+    """What a script recorded, as a process that records these tables whole."""
+    found = Run(tables=[*TABLES, *also], **head)
     found.lines = [{key: value for key, value in event.items() if key != "seq"} for event in told["events"]]
     return found
 

@@ -38,6 +38,8 @@ def engine(
         sessions=sessions,
         has_window=window,
         is_all_window=False,
+        counts_references=False,
+        target_pool=None,
         argument={"disaggregation_mode": mode}.get,
     )
 

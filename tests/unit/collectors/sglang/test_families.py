@@ -59,6 +59,8 @@ def test_nothing_is_claimed_of_what_may_pass_by():
         sessions=None,
         has_window=False,
         is_all_window=False,
+        counts_references=False,
+        target_pool=None,
         argument=lambda name: None,
     )
     assert set(recorded_tables(engine, hooks, ())) == {

@@ -1,0 +1,183 @@
+"""State rings of C128 compressors (DeepSeek-V4): what a verify clears of them, and a whole ring at the end of its row.
+
+Which ring rows a clear names follows from what it is told. At level 3 the first C128 layer is looked at before and behind it:
+then `ring_rows` are those that are clear where they should be, and those that changed where they should not.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
+from speckv_debug.collectors.sglang.levels import FORENSIC
+from speckv_debug.collectors.sglang.requests import Batch
+from speckv_debug.collectors.sglang.scene import Scene
+from speckv_debug.collectors.staging import Load, fingerprints, stage_all
+from speckv_debug.recording.blocks import Cut, Each
+
+RATIO = 128
+CLEARS = ("clear_unaccepted_c128_draft_states",)
+RESETS = ("clear_request_scoped_state", "clear_c128_req_state")
+DRAFTS = ("req_pool_indices", "seq_lens", "accept_lens", "num_draft_tokens")
+POOL = "c128_state"
+HALVES = ("first_half", "second_half")
+
+
+class RingHooks:
+    """The clears of a DeepSeek-V4 pool."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._pool = c128_state_pool(scene.engine.target_pool)
+
+    def functions(self) -> Iterator[tuple[Target, Hook]]:
+        yield from ()
+
+    def methods(self) -> Iterator[Methods]:
+        cls, hooks = type(self._scene.engine.target_pool), clearing_hooks(self._scene.engine.target_pool)
+        if "state_clear" in hooks:
+            yield Methods("state_clear", cls, CLEARS, self.clear_drafts, DRAFTS)
+        if "state_reset" in hooks:
+            yield Methods("state_reset", cls, RESETS, self.reset, ("req_pool_idx",))
+
+    def clear_drafts(self, call: Call) -> Steps:
+        """clear_unaccepted_c128_draft_states(req_pool_indices, seq_lens, accept_lens, num_draft_tokens)."""
+        told = tuple(call[name] for name in DRAFTS[:3])
+        width, count, pool = int(call["num_draft_tokens"]), int(told[0].numel()), self._pool
+        looks = self._scene.level >= FORENSIC and width > 1 and count > 0
+        before = marks(pool, told[0]) if looks else None
+        yield
+        if width <= 1 or not count:
+            return
+        seen = () if before is None else observed(pool, told, width, before)
+        load, places = stage_all((*told, *seen))
+        whose = Batch.of(self._scene.activity.batch).first(count)
+        given = (load, places, whose, width, int(pool.ring_size))
+        self._scene.journal.defer("state_clear", count, load, _cleared, *given)
+
+    def reset(self, call: Call) -> Steps:
+        """clear_request_scoped_state(req_pool_idx): the row's whole ring, before the row is given to somebody else."""
+        row, ring = int(call["req_pool_idx"]), int(self._pool.ring_size)
+        yield
+        looks = self._scene.level >= FORENSIC
+        load, places = stage_all(whole_ring(self._pool, row)) if looks else (None, ())
+        given = (load, places, self._scene.activity.request.request, row, ring)
+        self._scene.journal.defer("state_clear", 1, load, _emptied, *given)
+
+
+def c128_state_pool(pool: Any) -> Any:
+    """State of the first C128 layer, None for a pool without such layers."""
+    states = getattr(pool, "compress_state_pools", None) or ()
+    return next((each for each in states if getattr(each, "ratio", None) == RATIO), None)
+
+
+def is_online() -> bool:
+    """Whether C128 states are compressed as they come: another layout, whose clear is skipped."""
+    module = sys.modules.get("sglang.srt.mem_cache.deepseek_v4_memory_pool")
+    return bool(getattr(module, "ONLINE_C128", False))
+
+
+def clears_drafts(cls: type) -> bool:
+    """Whether a pool's clear does anything: on NPUs it is an empty function in 0.5.15 to 0.5.17."""
+    found = getattr(cls, CLEARS[0], None)
+    code = getattr(getattr(found, "__wrapped__", found), "__code__", None)
+    return code is not None and bool(code.co_names)
+
+
+def clearing_hooks(pool: Any) -> tuple[str, ...]:
+    """The hooks that see all clears of a pool's C128 states; none where it has none, or clears by another layout."""
+    if c128_state_pool(pool) is None or is_online():
+        return ()
+    return ("state_clear", "state_reset") if clears_drafts(type(pool)) else ("state_reset",)
+
+
+def _rows_of(pool: Any, rows: Any) -> Any:
+    """Contents of the rings of request rows, [n * ring, 2 * head_dim]."""
+    import torch
+
+    ring = torch.arange(pool.ring_size, device=rows.device)
+    return pool.kv_score_buffer.kv_score[(rows.long()[:, None] * pool.ring_size + ring).reshape(-1)]
+
+
+def marks(pool: Any, rows: Any) -> Any:
+    """A fingerprint of each ring row, [n * ring]."""
+    return fingerprints(_rows_of(pool, rows))
+
+
+def observed(pool: Any, told: Sequence[Any], width: int, before: Any) -> tuple[Any, Any, Any]:
+    """What a clear left.
+
+    Args:
+        pool: State of one layer.
+        told: Request rows, lengths and accepted rows, [n] each.
+        width: Rows of the verify.
+        before: `marks` before the clear.
+
+    Returns:
+        [n * ring] 1 where a ring row was cleared; [n] the largest magnitude of the first halves that are due, and the
+        largest value of the second ones: 0 and -inf if they are clear.
+    """
+    import torch
+
+    rows, lengths, accepted = told
+    content = _rows_of(pool, rows).float()
+    first, second = content.chunk(2, dim=1)
+    first, second = first.abs().amax(1), second.amax(1)
+    lengths, accepted = lengths.long()[:, None], accepted.long()[:, None]
+    offsets = (torch.arange(pool.ring_size, device=rows.device) - lengths) % pool.ring_size
+    due = ((offsets >= accepted) & (offsets < width)).reshape(-1)
+    clear = (first == 0) & (second == float("-inf"))
+    cleared = torch.where(due, clear, fingerprints(_rows_of(pool, rows)) != before)
+    shape = (len(rows), pool.ring_size)
+    worst = (
+        first.where(due, 0.0).reshape(shape).amax(1),
+        second.where(due, float("-inf")).reshape(shape).amax(1),
+    )
+    return cleared.int(), *(each.float() for each in worst)
+
+
+def whole_ring(pool: Any, row: int) -> tuple[Any, Any]:
+    """Largest magnitude of the first halves and largest value of the second ones of a request row, [1] each."""
+    start = row * pool.ring_size
+    content = pool.kv_score_buffer.kv_score[start : start + pool.ring_size].float()
+    first, second = content.chunk(2, dim=1)
+    return first.abs().amax().reshape(1), second.amax().reshape(1)
+
+
+def _emptied(
+    load: Load | None, places: Sequence[int], request: str | None, row: int, ring: int
+) -> dict[str, Any]:
+    """The columns of `state_clear` of a row that ends."""
+    halves = (
+        {} if load is None else {name: Each(load.values(at)) for name, at in zip(HALVES, places, strict=True)}
+    )
+    columns = {"pool": POOL, "request": request, "row": row, "ring_size": ring}
+    return columns | {"ring_rows": Cut(np.arange(ring), ring)} | halves
+
+
+def _cleared(load: Load, places: Sequence[int], whose: Batch, width: int, ring: int) -> dict[str, Any]:
+    """The columns of `state_clear` of one verify, once its lengths have arrived."""
+    rows, lengths, accepted, *seen = (load.values(place) for place in places)
+    if seen:
+        cleared, first, second = seen
+        named = cleared.reshape(-1, ring).astype(bool)
+        halves = dict(zip(HALVES, (Each(first), Each(second)), strict=True))
+    else:
+        offsets = (np.arange(ring) - lengths.astype(np.int64)[:, None]) % ring
+        named, halves = (offsets >= accepted[:, None]) & (offsets < width), {}
+    return {
+        "pool": POOL,
+        "request": Each(whose.requests),
+        "row": Each(rows),
+        "seq_len": Each(lengths),
+        "accept_len": Each(accepted),
+        "width": width,
+        "ring_size": ring,
+        "ring_rows": Cut(np.nonzero(named)[1], named.sum(1).tolist()),
+        **halves,
+    }

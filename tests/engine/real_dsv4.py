@@ -1,0 +1,169 @@
+"""SGLang's DeepSeek-V4 pieces, on the CPU: counted pages of C128 KV, sidecar rows, state rings; what their calls record.
+
+    python tests/engine/real_dsv4.py DIR
+
+DIR is the folder that holds the package `sglang`. The classes are SGLang's own, made bare with the few attributes that
+they read; the clear of rejected states is its Triton kernel, interpreted. Prints a run for each of RUNS.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import building
+from recorded import Events
+
+ROWS, PAGE, PAGES, RING, WIDTH, HEAD = 4, 4, 16, 8, 4, 8
+RUNS = (
+    *(("none", 2), ("none", 3), ("released-twice", 2), ("moved-page", 2)),
+    *(("count-of-drafts", 2), ("count-of-drafts", 3), ("one-offset-late", 3), ("half-cleared", 3)),
+)
+"""What is planted, and the level at which it is recorded."""
+
+
+def main() -> None:
+    """Boot, run, print."""
+    building.boot(sys.argv[1], 1, "triton")
+    sys.modules.setdefault("torch_npu", types.ModuleType("torch_npu"))
+    print(json.dumps({f"{fault} {level}": run(fault, level) for fault, level in RUNS}))
+
+
+def run(fault: str, level: int) -> dict[str, Any]:
+    """Hook, live, and what was recorded of it."""
+    import sglang.srt.mem_cache.deepseek_v4_memory_pool as module
+
+    clear = module.clear_unaccepted_c128_draft_states
+    module.clear_unaccepted_c128_draft_states = _faulty(clear, fault)
+    allocator, table, pool = _allocator(), _table(), _pool(module)
+    allocator._kvcache, table._dsv4_allocator = pool, allocator
+    events = Events(allocator)
+    try:
+        with events.recording("EAGLE", level, table=table, target_pool=pool) as scene:
+            _pages(scene, allocator, table, fault)
+            _rings(scene, pool, fault)
+    finally:
+        module.clear_unaccepted_c128_draft_states = clear
+    counts = allocator.c128_page_refcount.tolist()
+    return {"events": events.rows, "failures": events.failures, "counts": counts}
+
+
+def _pages(scene: Any, allocator: Any, table: Any, fault: str) -> None:
+    """Row a computes two pages, the tree takes the first, row b goes on from it; both end, the tree evicts."""
+    import torch
+
+    scene.journal.launched = 1
+    a, b = _request("a"), _request("b")
+    table.alloc([a])
+    slots = allocator.c128_attn_allocator.alloc(2 * PAGE)
+    pages = slots[::PAGE] // PAGE
+    allocator.replace_req_c128_prefix(a.kv.req_pool_idx, pages, table)
+    allocator.retain_c128_pages(pages[:1])
+    table.set_c128_prefix_pages(b, pages[:1])
+    table.alloc([b])
+    _launch(scene)
+    if fault == "moved-page":
+        allocator.replace_req_c128_prefix(a.kv.req_pool_idx, torch.flip(pages, (0,)), table)
+    if fault == "released-twice":
+        allocator.release_c128_pages(pages[1:])
+    _launch(scene)
+    table.free(a)
+    _launch(scene)
+    allocator.release_c128_pages(pages[:1])
+    table.free(b)
+    _launch(scene)
+    _launch(scene)
+
+
+def _rings(scene: Any, pool: Any, fault: str) -> None:
+    """Two requests verify four rows each, three and one of them accepted."""
+    import torch
+
+    scene.journal.launched += 1
+    rows, lengths, accepted = torch.tensor([1, 2]), torch.tensor([6, 10]), torch.tensor([3, 1]).int()
+    who = [
+        scene.rows.identity(SimpleNamespace(rid=rid, req_pool_idx=row)) for rid, row in (("c", 1), ("d", 2))
+    ]
+    for each, length, count in zip(who, lengths.tolist(), accepted.tolist(), strict=True):
+        verify = {"width": WIDTH, "seq_len": length, "accept_len": count, "new_seq_len": length + count}
+        scene.journal.emit("accept", **each.columns(), **verify, topk=1)
+    told = accepted - 1 if fault == "count-of-drafts" else accepted
+    with scene.activity.running(None, who):
+        pool.clear_unaccepted_c128_draft_states(rows, lengths, told, WIDTH)
+    pool.clear_request_scoped_state(2)
+
+
+def _faulty(clear: Any, fault: str) -> Any:
+    """The kernel's wrapper, with faults inside: what it is told stays right."""
+
+    def faulty(state: Any, rows: Any, lengths: Any, accepted: Any, **sizes: Any) -> None:
+        kept = state[:, HEAD:].clone()
+        clear(state, rows, lengths, accepted + (fault == "one-offset-late"), **sizes)
+        if fault == "half-cleared":
+            state[:, HEAD:] = kept
+
+    return faulty
+
+
+def _launch(scene: Any) -> None:
+    scene.journal.launched += 1
+    scene.journal.emit("forward", mode="decode", padded=False)
+
+
+def _request(rid: str) -> Any:
+    from sglang.srt.managers.schedule_batch import ReqKvInfo
+
+    return SimpleNamespace(
+        rid=rid, kv=ReqKvInfo(kv_allocated_len=1024, kv_committed_len=1024), c128_prefix_page_ids=None
+    )
+
+
+def _allocator() -> Any:
+    import torch
+    from sglang.srt.hardware_backend.npu.dsv4.dsv4_allocator import DSV4NPUTokenToKVPoolAllocator
+    from sglang.srt.mem_cache.allocator.paged import PagedTokenToKVPoolAllocator
+
+    allocator = object.__new__(DSV4NPUTokenToKVPoolAllocator)
+    allocator.c128_attn_allocator = PagedTokenToKVPoolAllocator(
+        PAGES * PAGE, PAGE, torch.float32, "cpu", None, False
+    )
+    allocator.c128_page_refcount = torch.zeros(PAGES + 1, dtype=torch.int32)
+    allocator.page_size = PAGE
+    return allocator
+
+
+def _table() -> Any:
+    import torch
+    from sglang.srt.hardware_backend.npu.dsv4.dsv4_req_to_token_pool import DSV4NPUReqToTokenPool
+    from sglang.srt.mem_cache.memory_pool import ReqToTokenPool
+
+    table = object.__new__(DSV4NPUReqToTokenPool)
+    ReqToTokenPool.__init__(table, ROWS, 64, "cpu", False)
+    table.c128_page_size = PAGE
+    table.req_to_c128_sidecar = torch.zeros((ROWS + 1, 4), dtype=torch.int32)
+    return table
+
+
+def _pool(module: Any) -> Any:
+    """Two C128 layers and one without state; every ring holds something."""
+    import torch
+    from sglang.srt.mem_cache.deepseek_v4_compress_state import CompressStatePool
+
+    pool = object.__new__(module.DeepSeekV4TokenToKVPool)
+    sizes = {"size": (ROWS + 1) * RING, "ring_size": RING, "overlap": False, "head_dim": HEAD}
+    made = {"dtype": torch.float32, "device": "cpu", "enable_memory_saver": False, "ratio": 128}
+    states = [CompressStatePool(**sizes, **made, request_scoped=True) for _ in range(2)]
+    for each in states:
+        each.kv_score_buffer.kv_score.uniform_(1, 2)
+    pool.compress_state_pools = [None, *states]
+    return pool
+
+
+if __name__ == "__main__":
+    main()

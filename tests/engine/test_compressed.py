@@ -1,0 +1,65 @@
+"""Pages and states of compressed KV (DeepSeek-V4), driven with SGLang's own classes: what is recorded and judged of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from test_families import recorded, run
+
+FULL = {"name": "full", "kind": "full", "slots": 64, "page_size": 4, "reserved_slots": 4}
+PAGES = {"name": "c128", "kind": "c128", "slots": 64, "page_size": 4, "reserved_slots": 4}
+STATE = {"name": "c128_state", "kind": "c128_state", "slots": 128, "page_size": 1, "reserved_slots": 0}
+RULES = ("OWN-REF", "ST-C128")
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Any]:
+    """All runs of real_dsv4.py."""
+    return run("real_dsv4.py")
+
+
+def judged(told: dict[str, Any]) -> Any:
+    """What the rules say of one of them."""
+    assert told["failures"] == []
+    return recorded(told, pools=[FULL, PAGES, STATE], also=("page_ref", "state_clear")).check(*RULES)
+
+
+@pytest.mark.parametrize("level", [2, 3])
+def test_a_life_with_a_shared_page_and_a_verify_is_clean(runs: dict[str, Any], level: int) -> None:
+    told = runs[f"none {level}"]
+    result = judged(told)
+    assert result.findings == ()
+    assert result.checked["OWN-REF"] >= 10 and result.checked["ST-C128"] == 5
+    assert set(told["counts"]) == {0}, "all pages went back"
+    clears = [event for event in told["events"] if event["event"] == "state_clear"]
+    drafts = [(event["row"], event["ring_rows"]) for event in clears if "width" in event]
+    assert drafts == [(1, [1]), (2, [3, 4, 5])], (
+        "offset 3 behind length 6, offsets 1 to 3 behind length 10, ring of 8"
+    )
+    assert {len(event["ring_rows"]) for event in clears if "width" not in event} == {8}
+    halves = {(event.get("first_half"), event.get("second_half")) for event in clears}
+    assert halves == ({(0.0, float("-inf"))} if level == 3 else {(None, None)})
+
+
+@pytest.mark.parametrize(
+    ("planted", "rule"),
+    [
+        ("released-twice 2", "OWN-REF"),
+        ("moved-page 2", "OWN-REF"),
+        ("count-of-drafts 2", "ST-C128"),
+        ("count-of-drafts 3", "ST-C128"),
+        ("one-offset-late 3", "ST-C128"),
+        ("half-cleared 3", "ST-C128"),
+    ],
+)
+def test_a_fault_is_found(runs: dict[str, Any], planted: str, rule: str) -> None:
+    assert {finding.rule for finding in judged(runs[planted]).findings} == {rule}
+
+
+def test_a_page_that_only_moves_in_its_row_ends_up_held_and_free(runs: dict[str, Any]) -> None:
+    """What SGLang's own `replace` does: it releases before it retains."""
+    events = runs["moved-page 2"]["events"]
+    freed = [event["slots"] for event in events if event["event"] == "free"]
+    retained = [event["pages"] for event in events if event["event"] == "page_ref"]
+    assert freed[0] == [8] and [2, 1] in retained
