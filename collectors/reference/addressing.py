@@ -6,12 +6,19 @@ import torch
 from torch import Tensor
 
 from speckv_debug.collectors.reference.batch import Round
-from speckv_debug.collectors.reference.model import Addresses
+from speckv_debug.collectors.reference.model import Addresses, Block
 from speckv_debug.collectors.reference.table import RequestTable
 
 
 def block_addresses(
-    table: RequestTable, rows: Tensor, seq_lens: Tensor, positions: Tensor, slots: Tensor, sees: Tensor
+    table: RequestTable,
+    rows: Tensor,
+    seq_lens: Tensor,
+    positions: Tensor,
+    slots: Tensor,
+    sees: Tensor,
+    *,
+    settled: bool = False,
 ) -> Addresses:
     """A block of `w` rows behind `[0, seq_len)`: each attends to the prefix and to `sees` of its block.
 
@@ -22,6 +29,7 @@ def block_addresses(
         positions: `[bs, w]`.
         slots: `[bs, w]` that the block is written to.
         sees: `[bs, w, w]`.
+        settled: No row is a draft.
     """
     width = slots.shape[1]
     length = int(seq_lens.max()) + width
@@ -38,6 +46,7 @@ def block_addresses(
         context=torch.where(block | prefix, context, 0),
         mask=mask,
         behind=torch.where(block, positions.gather(1, inside.clamp(0, width - 1)), behind),
+        block=Block(rows=rows, starts=seq_lens, sees=sees, settled=settled),
     )
 
 
@@ -78,6 +87,11 @@ def branch_addresses(
     own = torch.ones(size, topk, step + 1, dtype=torch.bool)
     mask = torch.cat((valid, own), dim=2).flatten(0, 1)[:, None]
     positions = (round_.seq_lens + step)[:, None].expand(-1, topk).reshape(-1, 1)
+    behind = torch.cat((at, round_.seq_lens[:, None] + torch.arange(step + 1)), dim=1)
     return Addresses(
-        positions=positions, slots=branches[:, :, step].reshape(-1, 1), context=context, mask=mask
+        positions=positions,
+        slots=branches[:, :, step].reshape(-1, 1),
+        context=context,
+        mask=mask,
+        behind=behind.repeat_interleave(topk, dim=0),
     )

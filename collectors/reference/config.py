@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from speckv_debug.collectors.reference.compression import C4, C4_RING, C128
 from speckv_debug.kernels import reserve
 
 
@@ -45,6 +46,11 @@ class EngineConfig:
         row_headroom: Columns of `req_to_token` beyond `context_len`; None for what a reserve may need.
         window: Positions that every second layer of the target attends to, its own included; None for all.
         eviction_interval: Positions that may wait behind the window before their slots are given up.
+        compressed: The window's layers also attend to compressed KV (DeepSeek-V4): layer 1 by C128, layer 3 by C4.
+        c4_state: Whose the state of the C4 compressor is: that of the window's page (before A5), or the request row's (A5).
+        c128_page: Entries a page of C128 KV; the prefix tree keeps whole pages, of 128 positions an entry.
+        recurrent: Layer 2 also has a recurrent state; with `compressed` only.
+        drafting: `eagle` writes the states of all verify rows, then clears; `dspark` writes those of accepted rows (a chain).
     """
 
     seed: int = 0
@@ -64,6 +70,11 @@ class EngineConfig:
     row_headroom: int | None = None
     window: int | None = None
     eviction_interval: int = 4
+    compressed: bool = False
+    c4_state: Literal["page", "request"] = "request"
+    c128_page: int = 1
+    recurrent: bool = False
+    drafting: Literal["eagle", "dspark"] = "eagle"
     shape: ModelShape = ModelShape()
 
     def __post_init__(self) -> None:
@@ -80,6 +91,28 @@ class EngineConfig:
             raise ValueError(f"window ({self.window}) must be 1 or more")
         if self.sampling == "rejection" and self.topk != 1:
             raise ValueError("rejection sampling needs topk 1")
+        if self.drafting == "dspark" and (self.topk != 1 or self.sampling != "greedy"):
+            raise ValueError("dspark drafts a greedy chain (topk 1)")
+        if self.compressed:
+            self._refuse_compressed()
+        elif self.recurrent:
+            raise ValueError("recurrent needs compressed")
+
+    def _refuse_compressed(self) -> None:
+        """Sizes at which states and pages of compressed KV can't be addressed."""
+        if self.window is None or self.window < C4.window:
+            raise ValueError(f"compressed needs a window of {C4.window} or more")
+        if self.page_size % C4.ratio or self.page_size > C4_RING:
+            raise ValueError(f"compressed needs pages of 4, 8 or {C4_RING} slots")
+        if self.shape.layers < 4:
+            raise ValueError("compressed needs 4 layers")
+        if self.num_draft_tokens > C4_RING - C4.window + 2:
+            raise ValueError(f"a C4 ring of {C4_RING} serves {C4_RING - C4.window + 2} verify rows")
+
+    @property
+    def tree_page(self) -> int:
+        """Positions that the prefix tree keeps or splits together."""
+        return C128.ratio * self.c128_page if self.compressed else self.page_size
 
     @property
     def candidates(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from speckv_debug.collectors.reference.config import EngineConfig
 from speckv_debug.collectors.reference.faults.catalogue import Fault
 from speckv_debug.collectors.reference.observe import Emitter
 from speckv_debug.collectors.reference.run import Outcome, process_of, start
-from speckv_debug.collectors.reference.workload import mixed_jobs
+from speckv_debug.collectors.reference.workload import Job, mixed_jobs
 from speckv_debug.recording.recorder import Recorder
 
 EPOCH_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z, where the demo's clock starts
@@ -50,6 +51,19 @@ def demo_config(seed: int, fault: Fault | None = None) -> EngineConfig:
     return replace(config, **fault.setup) if fault else config
 
 
+def demo_jobs(seed: int, config: EngineConfig) -> list[Job]:
+    """The demo's clients; with compressed KV one completes two entries of C128, and one shares the first."""
+    if not config.compressed:
+        return mixed_jobs(seed)
+    draw = random.Random(seed)
+    first = tuple(draw.randrange(config.shape.vocab) for _ in range(270))
+    second = first[:140] + tuple(draw.randrange(config.shape.vocab) for _ in range(106))
+    return mixed_jobs(seed, count=3, longest=180) + [
+        Job(id="long.1", prompt=first, max_new_tokens=10, arrival=4),
+        Job(id="long.2", prompt=second, max_new_tokens=12, arrival=12),
+    ]
+
+
 def record_demo(out: Path, *, seed: int, fault: Fault | None = None) -> Demo:
     """Serve the demo's clients and record it into `out`."""
     config = demo_config(seed, fault)
@@ -57,7 +71,7 @@ def record_demo(out: Path, *, seed: int, fault: Fault | None = None) -> Demo:
     outcome = start(config, DemoClock(recorder), fault=fault)
     stopped = None
     try:
-        outcome.engine.run(mixed_jobs(seed))
+        outcome.engine.run(demo_jobs(seed, config))
     except (RuntimeError, IndexError, AssertionError) as error:
         if not fault:
             raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -9,7 +11,7 @@ from speckv_debug.collectors.reference.addressing import block_addresses, branch
 from speckv_debug.collectors.reference.batch import Chunk, Round, VerifyInput
 from speckv_debug.collectors.reference.config import EngineConfig
 from speckv_debug.collectors.reference.draft_tree import ancestors, link_tree
-from speckv_debug.collectors.reference.model import Transformer
+from speckv_debug.collectors.reference.model import Addresses, Transformer
 from speckv_debug.collectors.reference.observe import Observer
 from speckv_debug.collectors.reference.pool import KVPool
 from speckv_debug.collectors.reference.request import DraftInput, Request
@@ -55,12 +57,15 @@ class Drafter:
         where = block_addresses(
             self.table, round_.rows, round_.seq_lens, positions, slots, causal(size, width)
         )
+        if self.config.drafting == "dspark":
+            where = _of_prefix(where, accept_lens)
         own = self.model.forward(self.model.embed(tokens, features), where, self.pool)
         last = own[torch.arange(size), accept_lens - 1]
         logits = self.model.logits(last)
         for i, request in enumerate(round_.requests):
             start = round_.starts[i]
-            self._report("draft_extend", request, start, slots[i], tokens[i], positions[i], start + width)
+            if self.config.drafting == "eagle":
+                self._report("draft_extend", request, start, slots[i], tokens[i], positions[i], start + width)
             assert request.device is not None
             request.device.feature, request.device.logits = last[i], logits[i]
 
@@ -204,3 +209,11 @@ class Drafter:
             padded=False,
             **request.identity,
         )
+
+
+def _of_prefix(where: Addresses, accept_lens: Tensor) -> Addresses:
+    """The same with rejected rows written to the padding: only a valid prefix is committed (SGLang
+    `set_kv_buffer_prefix_valid`).
+    """
+    valid = torch.arange(where.slots.shape[1]) < accept_lens[:, None]
+    return replace(where, slots=torch.where(valid, where.slots, 0))

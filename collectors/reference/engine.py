@@ -9,6 +9,7 @@ import torch
 
 from speckv_debug.collectors.reference.allocator import PageAllocator
 from speckv_debug.collectors.reference.batch import Batch, Chunk, Result, Round
+from speckv_debug.collectors.reference.compressor import SideWeights
 from speckv_debug.collectors.reference.config import EngineConfig
 from speckv_debug.collectors.reference.drafter import Drafter
 from speckv_debug.collectors.reference.growing import Growing
@@ -21,6 +22,7 @@ from speckv_debug.collectors.reference.releasing import Releasing
 from speckv_debug.collectors.reference.request import Request
 from speckv_debug.collectors.reference.results import Results
 from speckv_debug.collectors.reference.sessions import Sessions
+from speckv_debug.collectors.reference.states import StatefulPool, States
 from speckv_debug.collectors.reference.table import RequestTable
 from speckv_debug.collectors.reference.target import Target
 from speckv_debug.collectors.reference.verifier import Verifier
@@ -41,20 +43,26 @@ class Engine:
         self.observer = Observer(emitter, overlap=config.overlap)
         weights = Weights(config.shape, config.seed)
         positions = config.context_len + config.reserve + config.page_size
-        self.model = Transformer(weights, positions, config.window)
+        side = (
+            SideWeights.draw(config.shape.hidden, config.seed, recurrent=config.recurrent)
+            if config.compressed
+            else None
+        )
+        self.model = Transformer(weights, positions, config.window, side)
         draft_weights = weights.with_noise(config.draft_noise, config.seed + DRAFT_SEED)
-        draft = Transformer(draft_weights, positions)
+        draft = Transformer(draft_weights, positions, config.window if config.compressed else None)
         coins = torch.Generator().manual_seed(config.seed)
         self._coins = coins
 
         size = config.slots + config.page_size
         paged = (config.slots, config.page_size, self.observer)
         self.peers = WindowPeers(*paged) if config.window else None
+        self.table = RequestTable(config.max_running + SESSION_ROWS, config.row_width, self.observer)
+        self.states: States | None = None
         self.pool = self._target_pool(size)
         self.draft_pool = KVPool("draft", size, config.shape, self.observer)
-        self.table = RequestTable(config.max_running + SESSION_ROWS, config.row_width, self.observer)
         self.allocator = PageAllocator(*paged, self.peers)
-        self.tree = PrefixTree(self.allocator, self.observer, config.window)
+        self.tree = PrefixTree(self.allocator, self.observer, config.window, config.tree_page, self.states)
 
         self.target = Target(self.model, self.pool, self.table, self.observer)
         self.drafter = Drafter(config, draft, self.draft_pool, self.table, self.observer, coins)
@@ -72,7 +80,15 @@ class Engine:
 
     def _target_pool(self, size: int) -> KVPool:
         memory = ("full", size, self.config.shape, self.observer)
-        return KVPool(*memory) if self.peers is None else HybridPool(*memory, self.peers)
+        if self.peers is None:
+            return KVPool(*memory)
+        if self.model.side is None:
+            return HybridPool(*memory, self.peers)
+        pool = StatefulPool(*memory, self.peers)
+        pool.states = self.states = States(
+            self.config, self.model.side, self.table, self.peers, self.observer
+        )
+        return pool
 
     def run(self, jobs: Iterable[Job]) -> dict[str, Request]:
         """Serve all jobs; returns the requests by id, in order of arrival.
@@ -186,7 +202,7 @@ class Engine:
             prompt=prompt,
             max_new_tokens=job.max_new_tokens,
             stop_token=job.stop_token,
-            session=job.session,
+            session=None if self.states else job.session,  # a row's state can't be rewound to the text
             last_turn=job.last_turn,
         )
         self.requests[job.id] = request

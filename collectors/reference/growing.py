@@ -95,6 +95,8 @@ class Growing:
         last = self.table.slots(request, have - 1, have)[0]
         slots = self.allocator.extend(request, last, have, length, "spec_reserve")
         self.table.write(request, have, slots)
+        if self.tree.states:
+            self.tree.states.grow(request, have, length, "spec_reserve")
         request.allocated = length
 
     def _report_lengths(self, request: Request) -> None:

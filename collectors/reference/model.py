@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
 
 from speckv_debug.collectors.reference.config import ModelShape
+
+if TYPE_CHECKING:
+    from speckv_debug.collectors.reference.compressor import SideWeights
 
 ROPE_BASE = 100.0
 LOGIT_GAIN = 2.5
@@ -25,6 +28,39 @@ class KVStore(Protocol):
     def read(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values `[..., heads, head_dim]` at `slots` `[...]`."""
 
+    def beside(self, layer: int, x: Tensor, where: Addresses) -> Entries | None:
+        """What a layer attends to beside keys and values, by its normed input `[B, T, hidden]`; None for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """Key and value in one, without a rotation.
+
+    Attributes:
+        values: `[B, E, hidden]`.
+        mask: `[B, T, E]` which of them each row attends to.
+    """
+
+    values: Tensor
+    mask: Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """The new rows of a forward, as state beside the KV is addressed.
+
+    Attributes:
+        rows: `[B]` request rows.
+        starts: `[B]` positions that are valid before.
+        sees: `[B, T, T]` which new rows each of them continues, itself included.
+        settled: All of them are valid positions, none a draft.
+    """
+
+    rows: Tensor
+    starts: Tensor
+    sees: Tensor
+    settled: bool
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
@@ -36,6 +72,7 @@ class Addresses:
         context: `[B, C]` slots that attention may read, the new rows' own included.
         mask: `[B, T, C]` which of them each row attends to.
         behind: `[B, C]` positions of the context, which sliding-window layers go by; None where there are none.
+        block: What state beside the KV goes by; None where there is none.
     """
 
     positions: Tensor
@@ -43,6 +80,7 @@ class Addresses:
     context: Tensor
     mask: Tensor
     behind: Tensor | None = None
+    block: Block | None = None
 
     def within(self, window: int) -> Tensor:
         """`[B, T, C]` what each row attends to of the last `window` positions, its own included."""
@@ -91,9 +129,18 @@ class Weights:
 class Transformer:
     """Pre-norm decoder layers with rotary positions."""
 
-    def __init__(self, weights: Weights, max_positions: int, window: int | None = None) -> None:
-        """Prepare the rotation of positions `[0, max_positions)`; with a window, every second layer has it."""
-        self.weights, self.shape, self.window = weights, weights.shape, window
+    def __init__(
+        self,
+        weights: Weights,
+        max_positions: int,
+        window: int | None = None,
+        side: SideWeights | None = None,
+    ) -> None:
+        """Prepare the rotation of positions `[0, max_positions)`; with a window, every second layer has it.
+
+        `side` are the weights of what stores keep beside keys and values.
+        """
+        self.weights, self.shape, self.window, self.side = weights, weights.shape, window, side
         half = torch.arange(0, self.shape.head_dim, 2, dtype=DTYPE) / self.shape.head_dim
         angles = torch.arange(max_positions, dtype=DTYPE)[:, None] / ROPE_BASE**half
         self._rotation = torch.polar(torch.ones_like(angles), angles)
@@ -123,8 +170,12 @@ class Transformer:
         q, k = _rotate(q, turn), _rotate(k, turn)
         store.write(layer, where.slots.flatten(), k.flatten(0, 1), v.flatten(0, 1))
         keys, values = store.read(layer, where.context)
-        scores = torch.einsum("bthd,bchd->bhtc", q, keys) / math.sqrt(self.shape.head_dim)
         sees = where.within(self.window) if self.window and windowed(layer) else where.mask
+        if (entries := store.beside(layer, x, where)) is not None:
+            more = entries.values.view(batch, -1, self.shape.heads, self.shape.head_dim)
+            keys, values = torch.cat((keys, more), 1), torch.cat((values, more), 1)
+            sees = torch.cat((sees, entries.mask), 2)
+        scores = torch.einsum("bthd,bchd->bhtc", q, keys) / math.sqrt(self.shape.head_dim)
         weights = scores.masked_fill(~sees[:, None], -math.inf).softmax(-1)
         mixed = torch.einsum("bhtc,bchd->bthd", weights, values)
         return mixed.flatten(2) @ self.weights.out[layer]

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from speckv_debug.collectors.reference.addressing import causal
-from speckv_debug.collectors.reference.model import DTYPE, Addresses, Transformer
+from speckv_debug.collectors.reference.model import DTYPE, Addresses, Entries, Transformer
+from speckv_debug.collectors.reference.plain_layers import plain_layers
 
 
 class PositionStore:
@@ -15,6 +16,7 @@ class PositionStore:
     def __init__(self, model: Transformer, length: int) -> None:
         """Room for `length` positions."""
         shape = model.shape
+        self._beside = plain_layers(model.side, length) if model.side else {}
         self.memory = torch.zeros(length, shape.layers, 2, shape.heads, shape.head_dim, dtype=DTYPE)
 
     def write(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
@@ -25,6 +27,11 @@ class PositionStore:
     def read(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values at `slots`."""
         return self.memory[slots, layer, 0], self.memory[slots, layer, 1]
+
+    def beside(self, layer: int, x: Tensor, where: Addresses) -> Entries | None:
+        """What the definition of the layer gives, without rings, pages or drafts."""
+        found = self._beside.get(layer)
+        return found.look(x, where.positions[0]) if found else None
 
 
 def plain_greedy(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from speckv_debug.collectors.reference.config import ModelShape
-from speckv_debug.collectors.reference.model import DTYPE
+from speckv_debug.collectors.reference.model import DTYPE, Addresses, Entries
 from speckv_debug.collectors.reference.observe import Observer
 from speckv_debug.kernels.move import move_rows
 
@@ -41,6 +41,10 @@ class KVPool:
         """Keys and values `[..., heads, head_dim]` at `slots` `[...]` of a layer."""
         at = self.address(layer, slots)
         return self.keys[at], self.values[at]
+
+    def beside(self, layer: int, x: Tensor, where: Addresses) -> Entries | None:
+        """Nothing but keys and values."""
+        return None
 
     def address(self, layer: int, slots: Tensor) -> Tensor:
         """Where the slots of a layer lie in memory."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from speckv_debug.collectors.reference.allocator import PageAllocator
 from speckv_debug.collectors.reference.batch import Batch, Chunk
+from speckv_debug.collectors.reference.compression import C128
 from speckv_debug.collectors.reference.config import EngineConfig
 from speckv_debug.collectors.reference.observe import Observer
 from speckv_debug.collectors.reference.prefix_tree import Node, PrefixTree
@@ -69,6 +70,8 @@ class Prefilling:
         self.tree.unlock(request)
         self.tree.lock(node, request)
         request.protected = len(slots)
+        if self.tree.states:
+            self.tree.states.share(request, self.tree.kept_of(node))
 
     def _admit(self, request: Request, budget: int) -> Chunk | None:
         """Give the request a row if its whole prompt and a first reserve fit, and form its first chunk."""
@@ -92,10 +95,17 @@ class Prefilling:
             self.tree.lock(node, request)
             request.protected = request.allocated = len(slots)
             self.table.take_row(request)
+            if self.tree.states:
+                self.tree.states.begin_row(request, self.tree.kept_of(node))
 
     def _chunk(self, request: Request, budget: int) -> Chunk:
-        """As much of the prompt as the budget allows, cut at a page if it does not end."""
+        """As much of the prompt as the budget allows, cut at a page if it does not end.
+
+        Compressed KV is computed one group of C128 at a time.
+        """
         start, end = request.prefilled, len(request.tokens)
+        if self.config.compressed:
+            budget = min(budget, page_floor(start, C128.ratio) + C128.ratio - start)
         if end - start > budget:
             end = max(start, page_floor(start + budget, self.config.page_size))
             return Chunk(request=request, start=start, end=end, last=False)
@@ -114,6 +124,8 @@ class Prefilling:
         last = None if prefix or not have else self.table.slots(request, have - 1, have)[0]
         slots = self.allocator.extend(request, last, have, end, "extend")
         self.table.write(request, have - len(prefix), prefix + slots)
+        if self.tree.states:
+            self.tree.states.grow(request, have, end, "extend")
         request.prefilled = request.committed = chunk.end
         request.allocated = end
         self._observer.emit(

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from speckv_debug.collectors.reference.allocator import PageAllocator
 from speckv_debug.collectors.reference.observe import Observer
 from speckv_debug.collectors.reference.request import Request
 from speckv_debug.kernels.reserve import page_floor
+
+if TYPE_CHECKING:
+    from speckv_debug.collectors.reference.states import Kept, States
 
 Page = tuple[tuple[int, ...], ...]
 
@@ -24,6 +28,7 @@ class Node:
         """A node without children."""
         self.id, self.pages, self.slots, self.parent = id, pages, slots, parent
         self.children: dict[Page, Node] = {}
+        self.kept: list[Kept] = []
         self.locks = 0
         self.used = 0
 
@@ -36,10 +41,20 @@ class Node:
 class PrefixTree:
     """Insert, match, lock, unlock, evict."""
 
-    def __init__(self, allocator: PageAllocator, observer: Observer, window: int | None = None) -> None:
-        """Only a root. With a sliding window a match ends where the positions before it have slots for its layers."""
+    def __init__(
+        self,
+        allocator: PageAllocator,
+        observer: Observer,
+        window: int | None = None,
+        page_size: int | None = None,
+        states: States | None = None,
+    ) -> None:
+        """Only a root. With a sliding window a match ends where the positions before it have slots for its layers.
+
+        Its pages are the allocator's, or wider ones; with `states` each has what was kept beside it.
+        """
         self.allocator, self._observer, self._window = allocator, observer, window
-        self.page_size = allocator.page_size
+        self.page_size, self.states = page_size or allocator.page_size, states
         self.root = Node(0, [], [], None)
         self._ids = self._clock = 0
 
@@ -77,6 +92,9 @@ class PrefixTree:
             peers.hand_over(self.slots_of(node)[request.protected :], slots[request.protected : held])
         if rest := pages[held // self.page_size :]:
             child = self._attach(node, rest, list(slots[held : len(pages) * self.page_size]))
+            if self.states:
+                child.kept = self.states.offered(request, held // self.page_size, len(rest))
+                self.states.attach(child.id, child.kept)
             key_len = len(pages) * self.page_size
             self._report("insert", request, child, held, child.slots, key_len=key_len)
             node = child
@@ -116,6 +134,8 @@ class PrefixTree:
         start = len(self.slots_of(leaf.parent))
         self._report("evict", None, leaf, start, leaf.slots)
         self.allocator.free(leaf.slots, "evict", site="prefix_tree.py:drop")
+        if self.states:
+            self.states.detach(leaf.id, leaf.kept)
         return len(leaf.slots)
 
     def evictable_leaves(self) -> Iterator[Node]:
@@ -144,6 +164,10 @@ class PrefixTree:
         """Slots of the whole prefix that `node` ends."""
         return [slot for each in node.path() for slot in each.slots]
 
+    def kept_of(self, node: Node) -> list[Kept]:
+        """What was kept beside each page of the prefix that `node` ends."""
+        return [kept for each in node.path() for kept in each.kept]
+
     def _descend(self, pages: list[Page]) -> Node:
         node, at = self.root, 0
         self._clock += 1
@@ -168,6 +192,7 @@ class PrefixTree:
         upper = self._attach(child.parent, child.pages[:shared], child.slots[:cut])
         upper.locks, upper.used = child.locks, child.used
         child.pages, child.slots, child.parent = child.pages[shared:], child.slots[cut:], upper
+        upper.kept, child.kept = child.kept[:shared], child.kept[shared:]
         upper.children[child.pages[0]] = child
         return upper
 

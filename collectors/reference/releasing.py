@@ -63,7 +63,7 @@ class Releasing:
         _, held = self.tree.insert(request.tokens[: request.committed], own, request)
         duplicates = own[request.protected : held]
         self.allocator.free(duplicates, "duplicate_prefix", request=request, site="releasing.py:checkpoint")
-        key_len = len(self.tree.key(request.tokens[: request.committed])) * self.allocator.page_size
+        key_len = len(self.tree.key(request.tokens[: request.committed])) * self.tree.page_size
         request.protected = max(request.protected, key_len)
 
     def release(self, request: Request, reason: str) -> None:
@@ -72,6 +72,8 @@ class Releasing:
         self.allocator.free(own, reason, request=request, site="releasing.py:release")
         self.tree.unlock(request)
         self.free_tail(request)
+        if self.tree.states:
+            self.tree.states.end_row(request)
         self.table.free_row(request)
 
     def free_tail(self, request: Request) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from speckv_debug import __version__
+from speckv_debug.collectors.reference.compression import C4, C4_RING, C128, C128_RING
 from speckv_debug.collectors.reference.config import EngineConfig
 from speckv_debug.collectors.reference.engine import SESSION_ROWS, Engine
 from speckv_debug.collectors.reference.faults.catalogue import Fault
@@ -37,9 +38,10 @@ TABLES = (
     "swa_map",
     "page_ref",
     "state_access",
+    "state_clear",
     "state_commit",
 )
-"""All that the engine can say is recorded; of counted pages and of state beside the KV it has none."""
+"""All that the engine can say is recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,18 +110,66 @@ def process_of(config: EngineConfig) -> dict[str, Any]:
             {"name": "full", "kind": "full", "namespace": "target"} | pool,
             {"name": "draft", "kind": "draft", "namespace": "draft", "allocated_by": "full"} | pool,
             *([{"name": "swa", "kind": "swa", "namespace": "window"} | pool] if config.window else []),
+            *(_state_pools(config) if config.compressed else []),
         ],
         "settings": _settings(config),
     }
 
 
+def _state_pools(config: EngineConfig) -> list[dict[str, Any]]:
+    """Compressed KV and states. C4 entries lie by full slots, so that nobody grants them; rings belong to rows or pages."""
+    rows = config.max_running + SESSION_ROWS
+    paged = config.c4_state == "page"
+    c4, c128 = {"kind": "c4", "namespace": "c4"}, {"kind": "c128", "namespace": "c128"}
+    entries = {"layers": 1, "components": ["entry"]}
+    states = {"layers": 1, "page_size": 1, "reserved_slots": 0, "components": ["state"]}
+    c4_page = config.page_size // C4.ratio
+    pools = [
+        {"name": "c4", "slots": config.slots // C4.ratio, "page_size": c4_page, "owner": "page"}
+        | c4
+        | entries,
+        {
+            "name": "c128",
+            "slots": (config.slots // config.tree_page + rows + 1) * config.c128_page,
+            "page_size": config.c128_page,
+            "reserved_slots": config.c128_page,
+            "owner": "sidecar",
+        }
+        | c128
+        | entries,
+        {
+            "name": C4.state,
+            "kind": "c4_state",
+            "namespace": C4.state,
+            "slots": C4_RING * ((config.slots + config.page_size) // config.page_size if paged else rows + 1),
+            "owner": config.c4_state,
+        }
+        | states,
+        {
+            "name": C128.state,
+            "kind": "c128_state",
+            "namespace": C128.state,
+            "slots": C128_RING * (rows + 1),
+            "owner": "request",
+        }
+        | states,
+    ]
+    mamba = {"name": "mamba", "kind": "mamba", "namespace": "mamba", "slots": rows + 1, "owner": "request"}
+    return [*pools, mamba | states] if config.recurrent else pools
+
+
 def _settings(config: EngineConfig) -> dict[str, Any]:
-    windowed = {"sliding_window": config.window, "swa_eviction_interval": config.eviction_interval}
+    windowed = {
+        "sliding_window": config.window,
+        "swa_eviction_interval": config.eviction_interval,
+        "unified_memory": False,
+    }
     return {
         **(windowed if config.window else {}),
-        "algorithm": "EAGLE",
+        **({"c4_ring_size": C4_RING, "online_c128": False} if config.compressed else {}),
+        "algorithm": config.drafting.upper(),
         "topk": config.topk,
-        "num_steps": config.num_steps,
+        "num_steps": config.num_steps if config.drafting == "eagle" else 1,
         "num_draft_tokens": config.num_draft_tokens,
         "num_non_draft": 1,
         "accept_index_rows": "flat",

@@ -20,7 +20,7 @@ class RequestTable:
 
     def __init__(self, rows: int, width: int, observer: Observer) -> None:
         """Rows `[1, rows]` are free; the row freed last is handed out first (SGLang 0.5.23)."""
-        self.width, self._observer = width, observer
+        self.rows, self.width, self._observer = rows + 1, width, observer
         self.memory = torch.zeros((rows + 2) * width, dtype=torch.int64)
         self._free = list(range(rows, 0, -1))
         self._epochs = [0] * (rows + 1)

@@ -11,6 +11,7 @@ from speckv_debug.collectors.reference.model import Transformer
 from speckv_debug.collectors.reference.observe import Observer
 from speckv_debug.collectors.reference.pool import KVPool
 from speckv_debug.collectors.reference.request import Identity
+from speckv_debug.collectors.reference.states import StatefulPool
 from speckv_debug.collectors.reference.table import RequestTable
 
 PADDING: Identity = {"request": None, "row": 0, "epoch": None}
@@ -22,6 +23,7 @@ class Target:
     def __init__(self, model: Transformer, pool: KVPool, table: RequestTable, observer: Observer) -> None:
         """Write to `pool` at slots that `table` names."""
         self.model, self.pool, self.table, self._observer = model, pool, table, observer
+        self.states = pool.states if isinstance(pool, StatefulPool) else None
 
     def extend(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
         """Compute a chunk of a prompt: features `[1, n, hidden]` and logits `[vocab]` of its last position."""
@@ -30,8 +32,11 @@ class Target:
         slots = self.table.window(row, start, size)
         positions = torch.arange(chunk.start, chunk.end)[None]
         tokens = torch.tensor([chunk.request.tokens[chunk.start : chunk.end]])
-        where = block_addresses(self.table, row, start, positions, slots, causal(1, size))
+        where = block_addresses(self.table, row, start, positions, slots, causal(1, size), settled=True)
         features = self.model.forward(self.model.embed(tokens), where, self.pool)
+        if self.states:
+            self.states.report([chunk.request])
+            self.states.extended(chunk.request, chunk.end)
         return features, self.model.logits(features[0, -1])
 
     def report_extend(self, chunk: Chunk, next_token: int | None) -> None:
@@ -71,6 +76,8 @@ class Target:
             self._report("target_verify", request.identity, start, *block, ends[i])
         for slots in out_cache_loc[size:].tolist():
             self._report_padding("target_verify", slots)
+        if self.states:
+            self.states.report(round_.requests)
         return features[:size]
 
     def idle(self, width: int) -> None:

@@ -79,6 +79,8 @@ class Verifier:
             self.move(round_, accepted, out_cache_loc)
             tokens = self._compacted("predict", tokens, accepted)
             hidden = self._compacted("hidden_states", hidden, accepted)
+        if self.target.states:
+            self.target.states.settle(round_, accepted.index, accepted.lens)
         blocks = (-1, width)
         return Verified(
             tokens=tokens.view(blocks), features=hidden.view(*blocks, hidden.shape[-1]), lens=accepted.lens
@@ -152,13 +154,14 @@ class Verifier:
         table_slots: Tensor,
     ) -> None:
         width, chosen = self.config.num_draft_tokens, accepted.target_predict
+        links = self.config.drafting == "eagle"
         for i, request in enumerate(round_.requests):
             assert request.device is not None
             self._observer.emit(
                 "accept",
                 **request.identity,
                 batch_index=i,
-                algorithm="eagle",
+                algorithm=self.config.drafting,
                 layout="tree" if self.config.topk > 1 else "chain",
                 sampling=self.config.sampling,
                 topk=self.config.topk,
@@ -167,11 +170,11 @@ class Verifier:
                 seq_len=int(round_.seq_lens[i]),
                 draft_tokens=draft.tokens[i].tolist(),
                 positions=draft.positions[i].tolist(),
-                next_token=draft.next_token[i].tolist(),
-                next_sibling=draft.next_sibling[i].tolist(),
+                next_token=draft.next_token[i].tolist() if links else None,
+                next_sibling=draft.next_sibling[i].tolist() if links else None,
                 target_predict=None if chosen is None else chosen[i].tolist(),
                 predict=accepted.predict[i * width : (i + 1) * width].tolist(),
-                accept_index=accepted.index[i].tolist(),
+                accept_index=accepted.index[i].tolist() if links else None,
                 accept_len=int(accepted.lens[i]),
                 num_correct_drafts=int(accepted.drafts[i]),
                 out_cache_loc=out_cache_loc[i].tolist(),

@@ -31,8 +31,8 @@ def every_page_counted_once(totals: PoolTotals) -> Judgement:
 
     Exceptions: pages of requests that run or wait with pages, of transfers and of sessions; once a session went on, and
     while requests run on SGLang 0.5.22 and later, which count turns that run as the session's, the engine's figure of
-    sessions is not compared. The pools of hybrid models, whose cap moves, and decode context parallelism, whose counters
-    have other units, are unknown.
+    sessions is not compared. The pools of hybrid models, whose cap moves unless the process says `unified_memory: false`,
+    and decode context parallelism, whose counters have other units, are unknown.
     """
     return Judgement(failed=totals.failed, unknown=totals.unknown, explain=lambda i: _explain(totals, i))
 

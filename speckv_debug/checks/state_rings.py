@@ -9,7 +9,7 @@ from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.text import quantity
-from speckv_debug.replay.ragged import Int64s
+from speckv_debug.replay.ragged import NULL, Int64s
 from speckv_debug.replay.ring_reads import RingReads
 
 SHOWN = 16
@@ -32,17 +32,19 @@ def rings_hold_what_is_read(rings: RingReads) -> Judgement:
 
     Exceptions: what a forward compresses of its own positions it takes from its input, since it reads the ring before it
     writes; a draft that was rejected may be overwritten before it is read, so that an engine needs no clear; state that
-    came by a transfer; state that is bound to pages, and the online variant of C128, are not judged.
+    came by a transfer; state that is bound to pages (C4 before A5) is shared with the page, and judged where the event has
+    no row and names addresses; the online variant of C128 is not judged.
     """
     nobody = np.zeros(len(rings), dtype=np.bool_)
     if not len(rings):
         return verdict(nobody, lambda i: _explain(rings, i))
     online = nobody | bool(rings.info.settings.get("online_c128"))
-    other = online | rings.bound_to_pages
+    unplaced = rings.bound_to_pages & (rings.access.ints("row") != NULL)
+    other = online | unplaced
     stale, left_open = rings.over(rings.stale), rings.over(rings.open)
     reasons = {
         "the online variant of C128 has no ring of positions": online,
-        "the state is bound to pages": rings.bound_to_pages,
+        "the state is bound to pages": unplaced,
         "no action, row, ring_rows and positions": ~rings.cells.told,
         "what a ring row holds was not seen": left_open,
     }

@@ -62,21 +62,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_faults() -> int:
-    from speckv_debug.collectors.reference.faults.catalogue import FAULTS
+    from speckv_debug.collectors.reference.faults.catalogue import FAULTS, HARMLESS
 
-    for fault in FAULTS:
-        print(fault.name, fault.rule, fault.sentence, sep="\t")
+    for fault in (*FAULTS, *HARMLESS):
+        print(fault.name, fault.rule or "-", fault.sentence, sep="\t")
     return ExitCode.CLEAN
 
 
 def _fault(name: str | None) -> Fault | None:
-    from speckv_debug.collectors.reference.faults.catalogue import FAULTS, fault_named
+    from speckv_debug.collectors.reference.faults.catalogue import FAULTS, HARMLESS, fault_named
 
     if name is None:
         return None
     fault = fault_named(name)
     if fault is None:
-        hint = meant(name, (each.name for each in FAULTS))
+        hint = meant(name, (each.name for each in (*FAULTS, *HARMLESS)))
         raise UsageError(
             f"there is no fault {printable(name)}", f"{hint}`speckv-debug demo --list-faults` names them all."
         )
@@ -105,7 +105,7 @@ def _tell_fault(fault: Fault, demo: Demo) -> None:
         _say(f"{fault.name} had no occasion in this run; try another --seed")
         return
     at = f"step {shot.step}" + (f", request {shot.request}" if shot.request else "")
-    _say(f"planted at {at}: {fault.sentence} ({fault.rule})")
+    _say(f"planted at {at}: {fault.sentence}" + (f" ({fault.rule})" if fault.rule else ""))
     if demo.stopped:
         _say(f"the engine did not survive it: {demo.stopped}")
 

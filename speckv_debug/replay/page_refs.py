@@ -11,7 +11,7 @@ from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.page_turns import FREE, GRANT, PageTurns
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask, starts
 from speckv_debug.replay.ref_entries import RefEntries, Runs
 from speckv_debug.replay.searching import first_with, latest_with
 from speckv_debug.replay.sidecars import SidecarCells
@@ -72,8 +72,12 @@ class PageRefs(EventUnion):
 
     def _pages_of(self, name: str) -> tuple[Ragged, Int64s]:
         slots, pool = self.columns(name).lists("slots"), self._pool(name)
-        size = np.array([*self.sizes.values(), 1], dtype=np.int64)[pool]
-        return Ragged(slots.values // size[slots.owners], slots.offsets, slots.present), pool
+        size = np.array([*self.sizes.values(), 1], dtype=np.int64)[pool][slots.owners]
+        if name == "alloc":  # a grant of later slots only goes on in a page that the request holds
+            opens = slots.values % size == 0
+            lengths = np.bincount(slots.owners[opens], minlength=len(slots)).astype(np.int64)
+            return Ragged((slots.values // size)[opens], starts(lengths), slots.present), pool
+        return Ragged(slots.values // size, slots.offsets, slots.present), pool
 
     @cached_property
     def told(self) -> Mask:

@@ -120,7 +120,8 @@ class PoolTotals(EventFacts):
         yield mask(np.any([told[name] == NULL for name in FIGURES if name != "session"], axis=0)), UNTOLD
         sizes = [pool.slots for pool in info.pools if pool.name == self.ledger.namespaces.main_name]
         yield mask((self._rest < 0) | ~np.isin(told["total"], [size for size in sizes if size])), MOVING
-        yield any(pool.kind in SHARING for pool in info.pools), SHARED
+        apart = info.settings.get("unified_memory") is False
+        yield not apart and any(pool.kind in SHARING for pool in info.pools), SHARED
         yield info.settings.get("dcp_size") not in (None, 1), OTHER_UNITS
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ragged import NULL, Int64s, mask
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
 from speckv_debug.replay.searching import Keys, latest_with
 
 GetColumns = Callable[[str], Columns]
@@ -24,14 +24,17 @@ class RingCells:
         position: Wanted by a read, stored by a write; EMPTY of a cell that is emptied.
         seq: Of the event.
         reads: Cells that are read.
-        told: For each event of `state_access`, whether it names the cells and their positions.
+        told: For each event of `state_access`, whether it names the cells and their positions. State that is bound to pages
+            has no row: its ring rows are addresses in the pool.
     """
 
-    def __init__(self, columns: GetColumns, pools: Callable[[str], Int64s]) -> None:
+    def __init__(self, columns: GetColumns, pools: Callable[[str], Int64s], paged: Mask) -> None:
+        """`paged` are the events of `state_access` of a pool whose states are bound to pages."""
         access, clear = columns("state_access"), columns("state_clear")
         rings, positions = access.lists("ring_rows"), access.lists("positions")
         one_each = rings.filled & positions.filled & (rings.lengths == positions.lengths)
-        known = access.texts("action").equal("read", "write") & (access.ints("row") != NULL)
+        placed = (access.ints("row") != NULL) != paged
+        known = access.texts("action").equal("read", "write") & placed
         self.told = mask(one_each & known)
         emptied = clear.lists("ring_rows")
         whole = emptied.filled & (clear.ints("row") != NULL)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.model.process import Process
-from speckv_debug.replay.clears import RING_KIND, only_verify
+from speckv_debug.replay.clears import RING_KIND, only_verify, requests_in
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
@@ -58,7 +58,7 @@ class RingReads:
     @cached_property
     def cells(self) -> RingCells:
         """All cells that any event names."""
-        return RingCells(self.columns, self._pools)
+        return RingCells(self.columns, self._pools, self.bound_to_pages)
 
     @cached_property
     def read(self) -> Int64s:
@@ -102,10 +102,21 @@ class RingReads:
 
     @cached_property
     def _kept(self) -> Int64s:
-        """1 if the first verify behind the write kept the position, 0 if not, NULL if that is unknown."""
+        """1 if the first verify behind the write kept the position, 0 if not, NULL if that is unknown.
+
+        A verify of the request row, or, of state that is bound to pages, of the request that wrote it.
+        """
         cells, verifies = self.cells, self._verifies()
         written = np.append(cells.seq, 0)[self.stored]
         accept = first_with((verifies.row,), verifies.seq, (cells.row[self.read],), written)
+        if self._paged.any():
+            writer = np.append(requests_in(self.access, verifies), -1)[
+                np.append(cells.event, -1)[self.stored]
+            ]
+            of_writer = first_with(
+                (verifies.request.codes.astype(np.int64),), verifies.seq, (writer,), written
+            )
+            accept = np.where(self._paged, np.where(writer < 0, -1, of_writer), accept)
         judged = (self.stored >= 0) & (accept >= 0) & (self.wanted >= 0) & ~self.other
         judged &= np.append(verifies.seq, 0)[accept] < cells.seq[self.read]
         length, n, width = (
@@ -127,7 +138,13 @@ class RingReads:
         names = np.append(self.access.texts("request").codes, -1).astype(np.int64)
         event = np.append(cells.event, -1)[self.stored]
         first, second = names[event], names[cells.event[self.read]]
+        written &= ~self._paged
         return mask(written & ((then != now) | ((first >= 0) & (second >= 0) & (first != second))))
+
+    @property
+    def _paged(self) -> Mask:
+        """Cells that are bound to pages: whoever shares the page shares them."""
+        return mask(self.cells.row[self.read] == NULL)
 
     def _epoch(self, row: Int64s, seq: Int64s) -> Int64s:
         alloc = self.columns("row_alloc")

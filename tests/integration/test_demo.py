@@ -11,7 +11,7 @@ import pytest
 
 from speckv_debug.checks import RULES
 from speckv_debug.collectors.reference.demo import record_demo
-from speckv_debug.collectors.reference.faults.catalogue import FAULTS, fault_named
+from speckv_debug.collectors.reference.faults.catalogue import FAULTS, HARMLESS, fault_named
 from speckv_debug.recording.reader import Recording
 
 
@@ -88,8 +88,8 @@ def test_the_list_of_faults_is_one_a_line_and_costs_no_torch(tmp_path: Path) -> 
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     lines = [line.split("\t") for line in done.stdout.splitlines()]
-    assert [name for name, _, _ in lines] == [fault.name for fault in FAULTS]
-    assert {rule for _, rule, _ in lines} <= set(RULES)
+    assert [name for name, _, _ in lines] == [fault.name for fault in (*FAULTS, *HARMLESS)]
+    assert {rule for _, rule, _ in lines} <= {*RULES, "-"}
     assert done.stderr.splitlines()[-1] == "False"
     assert list(tmp_path.iterdir()) == []
 

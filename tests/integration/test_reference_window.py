@@ -10,7 +10,6 @@ import torch
 
 from speckv_debug.checks.run import check
 from speckv_debug.collectors.reference.config import EngineConfig
-from speckv_debug.collectors.reference.model import windowed
 from speckv_debug.collectors.reference.plain import plain_greedy, plain_kv
 from speckv_debug.collectors.reference.request import Request
 from speckv_debug.collectors.reference.run import process_of, start
@@ -18,9 +17,9 @@ from speckv_debug.collectors.reference.workload import mixed_jobs
 from speckv_debug.model.finding import CheckResult, Severity
 from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.recorder import Recorder
+from tests.kept_kv import assert_kept
 from tests.reference_configs import some_config
 
-TOLERANCE = 1e-9
 SEEDS = [*range(6), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(6, 60))]
 """Topk 1 to 4, pages of 1 to 16, with and without overlap; windows of 6, 9 and 16, evicted every 1, 4 and 8 positions."""
 
@@ -51,14 +50,6 @@ def test_tokens_and_kv_are_those_of_plain_decoding(seed: int, tmp_path: Path) ->
     for tokens, kv in held:
         assert_kept(kv, plain_kv(model, tokens), config)
     assert_clean(check(Recording.open(tmp_path / "x.speckv"), replay="off"))
-
-
-def assert_kept(kv: torch.Tensor, plain: torch.Tensor, config: EngineConfig) -> None:
-    """Full layers keep everything, window layers the window; both `[n, layers, 2, heads, head_dim]`."""
-    assert config.window is not None
-    for layer in range(kv.shape[1]):
-        first = max(0, len(kv) - config.window) if windowed(layer) else 0
-        assert (kv[first:, layer] - plain[first:, layer]).abs().max() < TOLERANCE, layer
 
 
 def assert_clean(result: CheckResult) -> None:

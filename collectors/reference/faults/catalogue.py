@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from speckv_debug.collectors.reference.config import ModelShape
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
@@ -33,6 +35,18 @@ def _wrong(name: str, rule: str, sentence: str, **setup: Any) -> Fault:
 def _silent(name: str, rule: str, sentence: str, **setup: Any) -> Fault:
     return Fault(name=name, rule=rule, sentence=sentence, setup=setup)
 
+
+STATEFUL: dict[str, Any] = {
+    "slots": 1200,
+    "context_len": 300,
+    "max_prefill_tokens": 128,
+    "window": 16,
+    "compressed": True,
+    "recurrent": True,
+    "draft_noise": 0.02,
+    "shape": ModelShape(layers=4),
+}
+"""The engine as DeepSeek-V4 has it."""
 
 FAULTS: tuple[Fault, ...] = (
     _silent(
@@ -280,9 +294,85 @@ FAULTS: tuple[Fault, ...] = (
         "the mapping names the page of the sliding-window pool next to the one that was granted",
         window=8,
     ),
+    _wrong(
+        "clear-missing",
+        "ST-RING",
+        "rejected drafts are left in the ring of C128, and the next verify compresses them",
+        **STATEFUL,
+    ),
+    _wrong(
+        "clear-one-early",
+        "ST-C128",
+        "the clear of rejected drafts begins and ends one row early: the last accepted state is lost",
+        **STATEFUL,
+    ),
+    _silent(
+        "clear-one-late",
+        "ST-C128",
+        "the clear of rejected drafts begins and ends one row late, behind the first rejected row",
+        **STATEFUL,
+    ),
+    _wrong(
+        "clear-counts-drafts",
+        "ST-C128",
+        "the clear keeps as many rows as drafts were accepted, though the root is a row too",
+        **STATEFUL,
+    ),
+    _wrong(
+        "chain-commits-rejected-states",
+        "ST-RING",
+        "a chain that commits by prefix writes the states of the whole verify window",
+        **STATEFUL | {"drafting": "dspark", "topk": 1, "num_draft_tokens": 4},
+    ),
+    _wrong(
+        "recurrent-state-of-another-row",
+        "ST-MAMBA",
+        "the recurrent state behind the last accepted row but one is kept",
+        **STATEFUL,
+    ),
+    _silent(
+        "share-not-counted",
+        "OWN-REF",
+        "a request that shares a prefix names its pages of C128 KV without taking a reference",
+        **STATEFUL,
+    ),
+    _silent(
+        "reference-released-twice",
+        "OWN-REF",
+        "the end of a request gives up its references to pages of C128 KV twice",
+        **STATEFUL,
+    ),
+    _silent(
+        "replace-frees-a-moved-page",
+        "OWN-REF",
+        "pages that only change their place in a sidecar row are released before they are retained, and go back",
+        **STATEFUL,
+    ),
+    _silent(
+        "sidecar-row-not-zeroed",
+        "OWN-REF",
+        "the sidecar row of an ended request goes on naming pages, for whoever gets the row next",
+        **STATEFUL,
+    ),
+    _wrong(
+        "page-freed-by-accept-len",
+        "OWN-REF",
+        "a verify frees the page of C128 KV behind what it accepted, though the row still holds it",
+        **STATEFUL,
+    ),
 )
+
+HARMLESS: tuple[Fault, ...] = (
+    Fault(
+        name="clears-also-what-is-overwritten",
+        rule="",
+        sentence="the clear of rejected drafts empties C4 too, which overwrites them before it reads: no harm, no finding",
+        setup=STATEFUL,
+    ),
+)
+"""What looks like a fault and is none: `--fault` takes them, and `check` finds nothing."""
 
 
 def fault_named(name: str) -> Fault | None:
     """The fault of that name, or None."""
-    return next((fault for fault in FAULTS if fault.name == name), None)
+    return next((fault for fault in (*FAULTS, *HARMLESS) if fault.name == name), None)

@@ -6,10 +6,12 @@ from speckv_debug.collectors.reference.engine import Engine
 from speckv_debug.collectors.reference.faults import (
     accepting,
     addressing,
+    counting,
     drafting,
     lengths,
     moving,
     owning,
+    states,
     windows,
 )
 from speckv_debug.collectors.reference.faults.catalogue import Fault
@@ -23,6 +25,8 @@ PLANTS = (
     | owning.PLANTS
     | drafting.PLANTS
     | windows.PLANTS
+    | states.PLANTS
+    | counting.PLANTS
 )
 
 

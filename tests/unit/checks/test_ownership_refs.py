@@ -171,3 +171,13 @@ def test_the_ledger_by_holder_is_shown(judge: Build) -> None:
 def test_without_references_there_is_no_instance(judge: Build) -> None:
     result = judge("OWN-REF", alloc(5), name(1, 5), free(5), end(1), USE, **HEAD)
     assert not result.checked["OWN-REF"] and not result.findings
+
+
+def test_a_grant_that_goes_on_in_a_page_grants_no_page(judge: Build) -> None:
+    """Page 3 holds 4 entries: the second comes with the next 128 positions."""
+    more = {"event": "alloc", "pool": "c128", "slots": [13], "reason": "spec_reserve"}
+    opened = [alloc(3), take("row:1", [3], [1]), name(1, 3)]
+    assert not judge("OWN-REF", *opened, more, **HEAD).findings
+    again = more | {"slots": [12]}
+    (finding,) = judge("OWN-REF", *opened, again, **HEAD).findings
+    assert finding.message == "page 3 is granted while 1 reference to it is left"

@@ -148,6 +148,41 @@ def test_what_can_t_be_judged(judge: Build, lines: list[Line], head: Line, why: 
     assert not result.findings and {each.why for each in result.unknown} == {why}
 
 
+PAGED = HEAD | {"pools": [POOLS[0], POOLS[2] | {"owner": "page"}]}
+
+
+def paged(action: str, positions: list[int], at: list[int], **more: Any) -> Line:
+    """State that is bound to pages: no row, and addresses."""
+    return access(action, positions, at, pool="c4_state", row=None, **more)
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ([paged("write", [8, 9], [40, 41]), paged("read", [8, 9], [40, 41])], ""),
+        # whoever shares the page shares its states
+        ([paged("write", [8], [40]), paged("read", [8], [40], request="b")], ""),
+        ([paged("write", [8], [40]), paged("write", [4], [40], request="b"), paged("read", [8], [40])], "holds position 4"),
+        ([paged("read", [8], [40])], "it was never written"),
+    ],
+)  # fmt: skip
+def test_state_that_is_bound_to_pages(judge: Build, lines: list[Line], wrong: str) -> None:
+    result = judge("ST-RING", *lines, **PAGED)
+    found = [f.message for f in result.findings]
+    assert len(found) == bool(wrong) and all(wrong in message for message in found), found
+    assert not result.unknown
+
+
+def test_a_rejected_draft_in_a_page_is_that_of_the_request_that_wrote_it(judge: Build, verify: Build) -> None:
+    """Request a accepts 10 to 12; b, which shares the page, reads 13 that it did not."""
+    drafted = [ALLOC, paged("write", [10, 11, 12, 13], [42, 43, 44, 45]), verify()]
+    kept = paged("read", [12], [44], request="b", step=2)
+    left = paged("read", [13], [45], request="b", step=2)
+    assert not judge("ST-RING", *drafted, kept, **PAGED).findings
+    (finding,) = judge("ST-RING", *drafted, left, **PAGED).findings
+    assert "a rejected draft of position 13" in finding.message
+
+
 def test_a_transfer_of_kv_brings_no_state(judge: Build) -> None:
     transfer = {"event": "transfer", "action": "end", "pool": "full", "request": "a"}
     assert judge("ST-RING", ALLOC, write(8), transfer, read(16), **HEAD).findings
