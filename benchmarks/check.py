@@ -10,7 +10,6 @@ The issue's size is `--request-steps 1000000`.
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 import time
 from collections import Counter
@@ -22,6 +21,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 import pyarrow.parquet as pq
 from long_run import WAVE, make
+from memory import peak_mib
 
 from speckv_debug.checks import run, windowed
 from speckv_debug.checks.run import check
@@ -56,7 +56,7 @@ def main() -> None:
         make(path, waves, args.page_size)
     show = show_each_rule() if args.profile else None
     first = timed(lambda: judge(path, args.replay, args.device))
-    peak = memory()
+    peak = peak_mib()
     if show is not None:
         show()
     checked = min(timed(lambda: judge(path, args.replay, args.device)) for _ in range(2))
@@ -85,11 +85,6 @@ def timed(work: Callable[[], object]) -> Seconds:
     wall, cpu = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - wall, time.process_time() - cpu
-
-
-def memory() -> float:
-    """Peak memory of this process so far, MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def show_each_rule() -> Callable[[], None]:

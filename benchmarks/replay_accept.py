@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import resource
 import sys
 import tempfile
 import time
@@ -26,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+from memory import peak_mib
 
 from speckv_debug.checks.replay_accept import replayed_bonus, replayed_length, replayed_path
 from speckv_debug.recording.manifest import create_manifest
@@ -108,11 +108,6 @@ def replay(table: pa.Table, process: ProcessRecording) -> int:
     assert not (path.unknown or bonus.unknown or length.unknown)
     assert len(path.failed) == len(bonus.failed) == len(length.failed)
     return len(path.failed)
-
-
-def peak_mib() -> float:
-    """The most memory that this process ever held, MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def build(out: Path, parts: int) -> None:

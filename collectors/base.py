@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 OUT_VARIABLE = "SPECKV_DEBUG_OUT"
@@ -72,16 +71,6 @@ class Collector(Protocol):
 
     def detach(self) -> None:
         """Put the engine's functions back and close the recording; may be called again."""
-
-
-class CollectorModule(Protocol):
-    """What `collectors/<engine>/plugin.py` offers; importing it imports neither the engine nor torch."""
-
-    def register(self) -> None:
-        """The engine's own entry point: inert unless recording is on, may be called again."""
-
-    def attach(self, out: Path) -> Collector:
-        """Record the engine that this process builds, into `out`."""
 
 
 def handshake(

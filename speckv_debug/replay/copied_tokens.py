@@ -16,6 +16,7 @@ from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined, mask,
 from speckv_debug.replay.reads import verify_of
 from speckv_debug.replay.same_step import keys_of, last_of_step
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.writes import of_drafter
 
 Pairs = tuple[Int64s, Int64s, Int64s, Int64s]
 """Instance, row of its forward, token there, and the token due, of each row that can be compared."""
@@ -136,7 +137,7 @@ class CopiedTokens:
 
     @cached_property
     def _drafting(self) -> Mask:
-        return self.forward.texts("pool").equal(*self.info.draft_pools)
+        return of_drafter(self.forward, self.info)
 
     def _alone(self, stored: Mask) -> Mask:
         """Rows that are the only ones of their step and request row: drafters of several layers store several."""

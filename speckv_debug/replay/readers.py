@@ -13,7 +13,7 @@ from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
 from speckv_debug.replay.verifies import VerifyBatch
-from speckv_debug.replay.writes import numbered
+from speckv_debug.replay.writes import numbered, of_drafter
 
 END = int(np.iinfo(np.int64).max)
 """The `seq` of a reader that the recording does not hold."""
@@ -67,9 +67,8 @@ class NextReads:
     @property
     def _reading(self) -> Mask:
         forward = self._columns("forward")
-        pool = forward.texts("pool")
         mode = forward.texts("mode").equal("extend", "decode", "target_verify")
-        return mask(mode & ~pool.equal(*self._info.draft_pools) & (forward.flags("padded") != 1))
+        return mask(mode & ~of_drafter(forward, self._info) & (forward.flags("padded") != 1))
 
     def first(self, verify: int) -> int:
         """`seq` of the first reader of one verify, END if there is none."""

@@ -14,6 +14,7 @@ from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask
 from speckv_debug.replay.same_step import keys_of, last_of_step
 from speckv_debug.replay.slot_events import padding_rows
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.writes import of_drafter
 
 TARGET = ("extend", "decode", "target_verify")
 BLOCKS = ("dflash", "dspark")
@@ -37,8 +38,7 @@ class ForwardReads:
 
     def __init__(self, forward: Columns, verifies: VerifyBatch, info: Process) -> None:
         self.columns, self.verifies, self.info = forward, verifies, info
-        of_drafter = forward.texts("pool").equal(*info.draft_pools)
-        drafting = forward.texts("mode").equal("draft", "draft_extend") | of_drafter
+        drafting = forward.texts("mode").equal("draft", "draft_extend") | of_drafter(forward, info)
         of_target = forward.texts("mode").equal(*TARGET) & ~drafting
         told = forward.ints("read_len") != NULL
         accept = verify_of(forward, verifies)

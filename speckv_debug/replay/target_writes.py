@@ -10,6 +10,7 @@ import numpy as np
 from speckv_debug.replay.lengths import Lengths
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined, mask
+from speckv_debug.replay.writes import of_drafter
 
 
 class TargetWrites:
@@ -76,7 +77,7 @@ class TargetWrites:
     @cached_property
     def drafting(self) -> Mask:
         """Rows of `forward` that write into a draft pool."""
-        return self.forward.texts("pool").equal(*self.info.draft_pools)
+        return of_drafter(self.forward, self.info)
 
     def first(self, lists: Ragged) -> Int64s:
         """The first value of each list, NULL without one."""

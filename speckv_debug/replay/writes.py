@@ -19,6 +19,11 @@ def reserved(pool: Pool | None) -> int:
     return 1 if pool is None or pool.reserved_slots is None else pool.reserved_slots
 
 
+def of_drafter(forward: Columns, info: Process) -> Mask:
+    """Rows of `forward` that write into a drafter's pool."""
+    return forward.texts("pool").equal(*info.draft_pools)
+
+
 def by_pool(pools: Texts, info: Process, of: Mapping[str, int], default: int) -> Int64s:
     """`of[name]` for each event's pool (the main one where absent), `default` for a pool that is not in `of`."""
     known = [of.get(name, default) for name in (*pools.names, info.main_pool)]
