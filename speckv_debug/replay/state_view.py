@@ -2,46 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import cached_property
 
-from speckv_debug.model.process import Process
-from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.clears import RingClears
-from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.draft_reads import DraftReads
 from speckv_debug.replay.evictions import WindowEvictions
-from speckv_debug.replay.lengths import Lengths
+from speckv_debug.replay.length_view import LengthScopes
 from speckv_debug.replay.page_refs import PageRefs
 from speckv_debug.replay.peers import PeerMaps
 from speckv_debug.replay.recurrent import RecurrentState
 from speckv_debug.replay.ring_reads import RingReads
-from speckv_debug.replay.verifies import VerifyBatch
 
 
-class StateScopes(ABC):
-    """Scopes of `ProcessView`, which has the columns that they are made from."""
-
-    process: ProcessRecording
-
-    @property
-    @abstractmethod
-    def info(self) -> Process:
-        """What the process says of itself."""
-
-    @abstractmethod
-    def columns(self, table: str) -> Columns:
-        """The columns of one event table."""
-
-    @property
-    @abstractmethod
-    def verifies(self) -> VerifyBatch:
-        """One instance a request and target verify."""
-
-    @property
-    @abstractmethod
-    def lengths(self) -> Lengths:
-        """Lengths over the lives of request rows."""
+class StateScopes(LengthScopes):
+    """Scopes of `ProcessView`, one cached property each."""
 
     @property
     def _from_start(self) -> bool:

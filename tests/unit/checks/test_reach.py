@@ -69,7 +69,7 @@ def test_a_forward_that_reaches_behind_it(mode: str) -> None:
     assert not reasons(run.judged())
     run.forward(1, 10, [20], mode)
     (finding,) = run.judged().findings
-    assert finding.message == "the forward writes 1 rows from position 10 on, up to 11, 10 are allocated"
+    assert finding.message == "the forward writes 1 row from position 10 on, up to 11, 10 are allocated"
 
 
 def test_a_reserve_tells_the_room_before_the_host_reports_it() -> None:

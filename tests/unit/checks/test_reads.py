@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from speckv_debug.model.finding import CheckResult
+from speckv_debug.model.text import quantity
 from tests.ledgers import Run
 
 RULE = "LEN-READ"
@@ -58,7 +59,7 @@ def test_another_read_length(mode: str, rows: int, off: int) -> None:
     run = Reads()
     run.row(mode, 8, 8 + rows + off, rows)
     (finding,) = run.judged().findings
-    assert finding.expected == f"a read length of {8 + rows} = 8 + {rows} rows"
+    assert finding.expected == f"a read length of {8 + rows} = 8 + {quantity(rows, 'row')}"
     assert ("missing" in finding.message) == (off < 0) and ("rejected" in finding.message) == (off > 0)
     assert bool(finding.slots) == (off < 0)
 
