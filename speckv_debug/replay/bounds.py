@@ -11,9 +11,10 @@ import numpy as np
 from speckv_debug.kernels.reserve import grown_length, grown_length_unaligned
 from speckv_debug.replay.engine_version import PAGE_ALIGNED_RESERVE, RESERVE_AHEAD, sglang_version
 from speckv_debug.replay.lengths import ENDINGS, Lengths, Picked
-from speckv_debug.replay.lives import NEVER, search_pairs
+from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
+from speckv_debug.replay.searching import search_pairs
 from speckv_debug.replay.step_keys import Groups, StepKeys
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
 from speckv_debug.replay.verifies import VerifyBatch
-from speckv_debug.replay.writes import numbered
 
 RING_KIND = "c128_state"
 WIDEST_RING = 1 << 20

@@ -10,9 +10,10 @@ import numpy as np
 from speckv_debug.model.process import MAIN, Pool
 from speckv_debug.replay.columns import Texts
 from speckv_debug.replay.launches import MoveLaunches
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
-from speckv_debug.replay.writes import by_pool, numbered, reserved
+from speckv_debug.replay.writes import by_pool, reserved
 
 INDEXER = "indexer"
 Part = tuple[str, str]

@@ -10,11 +10,11 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.lives import search_pairs
 from speckv_debug.replay.namespaces import FOLLOWED, Namespaces
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.replayed_tables import RowWrites
+from speckv_debug.replay.searching import search_pairs
 from speckv_debug.replay.writes import by_pool
 
 MODES = ("extend", "decode", "target_verify")

@@ -8,11 +8,10 @@ import numpy as np
 
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
+from speckv_debug.replay.searching import NEVER, latest_of
 
-NEVER = int(np.iinfo(np.int64).max)
+__all__ = ["NEVER", "Lives"]
 NAMING = ("accept", "alloc", "forward", "lengths", "release", "reserve", "row_alloc", "row_free")
-COMPILED_FROM = 20_000
-"""Events from which on compiled code is worth the time to load it."""
 PACKED = 1 << 24
 """Rows times epochs up to which lives are numbered without sorting."""
 
@@ -44,20 +43,8 @@ class Lives:
 
     def before(self, table: str, seq: Int64s, lives: Int64s, which: Mask | None = None) -> Int64s:
         """For each (life, seq): the latest event of `table` (where `which`) of that life before `seq`, -1 if none."""
-        rows = np.flatnonzero((self._of[table] >= 0) & (True if which is None else which))
-        own, seqs = self._of[table][rows], self._columns(table).ints("seq")[rows]
-        if len(own) + len(seq) >= COMPILED_FROM and _ascending(seqs) and _ascending(seq):
-            from speckv_debug.replay.latest import latest_before
-
-            return np.append(rows, -1)[latest_before(own, seqs, lives, seq, len(self))]
-        order = np.lexsort((seqs, own))
-        own, seqs, rows = own[order], seqs[order], rows[order]
-        place = search_pairs(own, seqs, lives, seq) - 1
-        found = (place >= 0) & (lives >= 0)
-        if not len(own):
-            return np.full(len(lives), -1, dtype=np.int64)
-        found &= own[place] == lives
-        return np.where(found, rows[place], -1)
+        own, seqs = self._of[table], self._columns(table).ints("seq")
+        return latest_of((own, seqs), (lives, seq), len(self), which)
 
     def first(self, table: str) -> Int64s:
         """`seq` of the first event of a table that names each life, NEVER if there is none."""
@@ -111,21 +98,3 @@ def _numbered(rows: Int64s, epochs: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     number = np.cumsum(present) - 1
     row, epoch = np.divmod(np.flatnonzero(present), span)
     return np.where(known, number[packed], -1), row + low_row, epoch + low_epoch
-
-
-def _ascending(seq: Int64s) -> bool:
-    return bool((seq[1:] >= seq[:-1]).all())
-
-
-def search_pairs(own: Int64s, seqs: Int64s, lives: Int64s, seq: Int64s) -> Int64s:
-    """How many of the sorted (own, seqs) lie before each (lives, seq); `own` and `lives` are small numbers, 0 or more."""
-    low, high = np.searchsorted(own, lives), np.searchsorted(own, lives, side="right")
-    ranks, query = _ranked(seqs, seq)
-    keys = own * (len(ranks) + len(query) + 1) + ranks
-    return np.clip(np.searchsorted(keys, lives * (len(ranks) + len(query) + 1) + query), low, high)
-
-
-def _ranked(seqs: Int64s, seq: Int64s) -> tuple[Int64s, Int64s]:
-    """Both as dense ranks, so that they fit into a key beside the life."""
-    values = np.unique(np.concatenate((seqs, seq)))
-    return np.searchsorted(values, seqs), np.searchsorted(values, seq)

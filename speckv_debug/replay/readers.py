@@ -11,9 +11,10 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
 from speckv_debug.replay.verifies import VerifyBatch
-from speckv_debug.replay.writes import numbered, of_drafter
+from speckv_debug.replay.writes import of_drafter
 
 END = int(np.iinfo(np.int64).max)
 """The `seq` of a reader that the recording does not hold."""

@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.replay.moves import Relocations
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask, spread
-from speckv_debug.replay.writes import numbered, reserved
+from speckv_debug.replay.writes import reserved
 
 
 class CalledPairs:

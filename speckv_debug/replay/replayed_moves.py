@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from speckv_debug.replay.moves import CALLS, Relocations
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place, place_at
 from speckv_debug.replay.ragged import Int64s, Mask, Ragged, any_per_list, mask, spread, starts
 from speckv_debug.replay.readers import END
 from speckv_debug.replay.recomputed_pairs import RecomputedPairs
 from speckv_debug.replay.replayed_calls import CalledPairs
 from speckv_debug.replay.settlements import Settlements
-from speckv_debug.replay.writes import numbered
 
 
 class Strays(NamedTuple):

@@ -12,12 +12,12 @@ from speckv_debug.kernels.reserve import decode_reserve, tail_start
 from speckv_debug.replay.bounds import Reserves
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.engine_version import aligns_tail_by_server_page
-from speckv_debug.replay.lives import search_pairs
 from speckv_debug.replay.namespaces import Namespaces
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.ownership import Ownership
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
-from speckv_debug.replay.writes import numbered
+from speckv_debug.replay.searching import search_pairs
 
 DRAFTS_KV = {"eagle": True, "eagle3": True, "nextn": True, "standalone": True, "ngram": False}
 """Algorithms whose reserve follows the common formula: whether the draft writes KV."""

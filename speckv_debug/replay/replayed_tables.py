@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.lives import search_pairs
 from speckv_debug.replay.namespaces import Namespaces
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, spread
-from speckv_debug.replay.writes import numbered
+from speckv_debug.replay.searching import search_pairs
 
 
 class Readers(Protocol):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.ragged import NULL, Int64s, packed
-from speckv_debug.replay.writes import numbered
 
 
 def keys_of(rows: Int64s, steps: Int64s) -> Int64s:

@@ -10,11 +10,12 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.lives import Lives
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined, mask
 from speckv_debug.replay.trees import depths
 from speckv_debug.replay.verifies import VerifyBatch
-from speckv_debug.replay.writes import not_forwarded, numbered, reserved
+from speckv_debug.replay.writes import not_forwarded, reserved
 
 WRITING = ("extend", "decode", "target_verify")
 SOURCES = ("forward", "accept", "alloc", "transfer")

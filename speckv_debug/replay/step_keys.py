@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 
 
@@ -41,8 +42,9 @@ class Groups:
     """
 
     def __init__(self, keys: Int64s) -> None:
-        self._keys = np.unique(keys)
-        self.of_key = np.searchsorted(self._keys, keys)
+        self.of_key = numbered(keys[None])
+        self._keys = np.empty(int(self.of_key.max(initial=-1)) + 1, dtype=np.int64)
+        self._keys[self.of_key] = keys
         self.alone: Mask = (np.bincount(self.of_key, minlength=len(self)) == 1)[self.of_key]
 
     def __len__(self) -> int:

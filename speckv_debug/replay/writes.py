@@ -9,6 +9,7 @@ import numpy as np
 
 from speckv_debug.model.process import Pool, Process
 from speckv_debug.replay.columns import Columns, Texts
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined, mask
 from speckv_debug.replay.verifies import VerifyBatch
@@ -147,16 +148,3 @@ def not_forwarded(forward: Columns, verifies: VerifyBatch) -> Mask:
     number = numbered(np.hstack([seen, wanted]))
     repeated = np.isin(number[seen.shape[1] :], number[: seen.shape[1]])
     return mask(~verifies.padding & ~repeated)
-
-
-def numbered(keys: Int64s) -> Int64s:
-    """One number for each distinct column of `keys`."""
-    if not keys.shape[1]:
-        return np.empty(0, dtype=np.int64)
-    order = np.lexsort(keys[::-1])
-    new = np.ones(len(order), dtype=np.int64)
-    new[0] = 0
-    new[1:] = (keys[:, order][:, 1:] != keys[:, order][:, :-1]).any(axis=0)
-    numbers = np.empty(len(order), dtype=np.int64)
-    numbers[order] = np.cumsum(new)
-    return numbers

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.replay import lives as module
+from speckv_debug.replay import worthwhile
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.lives import Lives
 from speckv_debug.replay.ragged import NULL
@@ -36,7 +37,7 @@ def test_the_latest_event_of_a_life_is_the_one_that_a_dictionary_keeps(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PACKED", packed)
-        patch.setattr(module, "COMPILED_FROM", compiled_from)
+        patch.setattr(worthwhile, "COMPILED_FROM", compiled_from)
         lives = lives_of(events)
         asked = lives.of("accept")
         seq = np.array([i for i, event in enumerate(events) if event[0] == "accept"], dtype=np.int64)
