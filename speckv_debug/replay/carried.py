@@ -15,6 +15,7 @@ from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.further import LooksFurther
 from speckv_debug.replay.joined import JoinedColumns
 from speckv_debug.replay.lives import NAMING, Lives
+from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 from speckv_debug.replay.view import ProcessView
 from speckv_debug.replay.window_ends import PREPARE
@@ -172,8 +173,10 @@ def _kinds(name: str, columns: Columns, index: Int64s) -> Int64s:
 
 def _last_of_each(keys: Int64s) -> Int64s:
     """The last place of each key, in no order."""
-    _, places = np.unique(keys[::-1], return_index=True)
-    return len(keys) - 1 - places
+    number = numbered(keys[None])
+    last = np.empty(int(number.max(initial=-1)) + 1, dtype=np.int64)
+    last[number] = np.arange(len(keys))  # of places with one number, the last one stays
+    return last
 
 
 def _uncommitted(view: LivesView, index: Int64s) -> Mask:

@@ -60,9 +60,7 @@ class Groups:
 
 def last_with(keys: Int64s, wanted: Int64s) -> Int64s:
     """For each wanted key the last place at which `keys` has it, -1 if nowhere."""
-    if not len(keys):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    order = np.argsort(keys, kind="stable")
-    at = np.searchsorted(keys[order], wanted, side="right") - 1
-    found = order[np.maximum(at, 0)]
-    return np.where((at >= 0) & (keys[found] == wanted), found, -1)
+    number = numbered(np.concatenate((keys, wanted))[None])
+    last = np.full(int(number.max(initial=-1)) + 1, -1, dtype=np.int64)
+    last[number[: len(keys)]] = np.arange(len(keys))  # of places with one number, the last one stays
+    return last[number[len(keys) :]]
