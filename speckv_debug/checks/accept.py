@@ -11,6 +11,7 @@ from speckv_debug.checks.rule import ERROR, Details, Indices, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Evidence
 from speckv_debug.model.text import quantity
+from speckv_debug.replay.chains import edges
 from speckv_debug.replay.ragged import NULL, Mask, any_per_list, mask
 from speckv_debug.replay.verifies import VerifyBatch
 
@@ -139,24 +140,15 @@ def accept_chain(batch: VerifyBatch) -> Judgement:
     Exceptions: in the sampling modes the accepted child need not be the argmax; of siblings with one token any may be
     taken; simulated acceptance on a tree takes rows 0 .. n-1, which need not be a path.
     """
-    path = batch.path
-    owners, row = path.owners, path.values
-    following = np.append(row[1:], -1)
-    inner = path.within < path.lengths[owners] - 1
     chain, simulated = batch.of("layout", "chain"), batch.simulated
     unlinked = ~batch.parents.present & ~chain
-    step = np.where(chain[owners], row + 1 != following, batch.parents.at(owners, following) != row)
-    broken = inner & step & ~(unlinked | (simulated & ~chain))[owners]
-    chosen, drafted = batch.chosen.at(owners, row), batch.ragged("draft_tokens").at(owners, following)
-    tokens = inner & batch.of("sampling", "greedy")[owners] & (chosen != NULL) & (drafted != NULL)
-    broken |= tokens & (chosen != drafted)
-    failed = any_per_list(broken, owners, len(batch)) & ~batch.padding
-    untold = any_per_list(inner & ~tokens, owners, len(batch))
+    broken, untold = edges(batch, unlinked | (simulated & ~chain))
+    failed = broken & ~batch.padding
     untold |= ~batch.ragged("target_predict").present
     reasons = {
         "the engine gives accept lengths only": batch.lengths_only & untold & ~batch.padding,
         NO_PATH: ~batch.path_known & ~batch.padding,
-        "no tree links": unlinked & ~simulated & ~batch.padding & (path.lengths > 1),
+        "no tree links": unlinked & ~simulated & ~batch.padding & (batch.path.lengths > 1),
     }
     return verdict(failed, lambda i: _explain_chain(batch, i), reasons)
 

@@ -11,7 +11,7 @@ from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.text import quantity
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, all_distinct, any_per_list
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, all_distinct, any_per_list
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
@@ -92,13 +92,17 @@ def written_slots_distinct(writes: ForwardWrites) -> Judgement:
     Exceptions: rows that pad the batch and the pool's dummy slots; the target and the draft pool share ids; the steps
     of a draft are forwards of their own.
     """
-    slots = writes.slots
-    owners = slots.owners
+    failed = np.zeros(len(writes), dtype=np.bool_) if writes.distinct else _written_twice(writes)
+    return verdict(failed, lambda i: _explain_uniq(writes, i), {"no slots": ~writes.slots.present})
+
+
+def _written_twice(writes: ForwardWrites) -> Mask:
+    """Rows with a slot that their forward writes twice."""
+    slots, owners = writes.slots, writes.slots.owners
     judged = slots.values >= np.maximum(writes.dummy[owners], 0)
     twice = np.zeros(len(owners), dtype=np.bool_)
     twice[np.flatnonzero(judged)] = _repeated(writes.forward[owners][judged], slots.values[judged])
-    failed = any_per_list(twice, owners, len(writes))
-    return verdict(failed, lambda i: _explain_uniq(writes, i), {"no slots": ~slots.present})
+    return any_per_list(twice, owners, len(writes))
 
 
 def _repeated(group: Int64s, value: Int64s) -> Mask:
@@ -152,14 +156,22 @@ def slots_in_range(events: SlotEvents) -> Judgement:
         bound, masked = events.bounds(table), events.masked(table)
         outside, named = np.zeros(len(bound), dtype=np.bool_), np.zeros(len(bound), dtype=np.bool_)
         for slots in events.slots(table).values():
-            limit = np.where(bound == NULL, np.iinfo(np.int64).max, bound)[slots.owners]
-            low = (slots.values < 0) & ~(masked[slots.owners] & (slots.values == -1))
-            outside |= any_per_list(low | (slots.values >= limit), slots.owners, len(bound))
+            outside |= _outside(slots, bound, masked)
             named |= slots.present
         at = events.at[table]
         failed[at], bare[at], unsized[at] = outside[rows], ~named[rows], (bound == NULL)[rows]
     reasons = {"no slots": bare, "the pool's size is not known": unsized}
     return verdict(failed, lambda i: _explain_range(events, i), reasons)
+
+
+def _outside(slots: Ragged, bound: Int64s, masked: Mask) -> Mask:
+    """Events with a slot that lies outside their pool, or is negative and not masked."""
+    bound = np.where(bound == NULL, np.iinfo(np.int64).max, bound)
+    if slots.values.min(initial=0) >= 0 and slots.values.max(initial=0) < bound.min(initial=1):
+        return np.zeros(len(bound), dtype=np.bool_)
+    limit = bound[slots.owners]
+    low = (slots.values < 0) & ~(masked[slots.owners] & (slots.values == -1))
+    return any_per_list(low | (slots.values >= limit), slots.owners, len(bound))
 
 
 def _explain_range(events: SlotEvents, i: int) -> Details:

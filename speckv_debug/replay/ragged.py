@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from speckv_debug.replay.worthwhile import worth_compiling
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -20,6 +23,10 @@ def mask(condition: Any) -> Mask:
     return np.asarray(condition, dtype=np.bool_)
 
 
+KEPT = 1 << 20
+"""Lists and values up to which what follows from them is kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ragged:
     """`values[offsets[i]:offsets[i+1]]` is list i; `present[i]` tells an empty list from an absent one.
@@ -30,6 +37,7 @@ class Ragged:
     values: Int64s
     offsets: Int64s
     present: Mask
+    _derived: dict[str, Int64s] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.present)
@@ -41,7 +49,7 @@ class Ragged:
     @property
     def lengths(self) -> Int64s:
         """Length of each list, 0 where absent."""
-        return np.diff(self.offsets)
+        return self._once("lengths", lambda: np.diff(self.offsets))
 
     @property
     def filled(self) -> Mask:
@@ -53,15 +61,21 @@ class Ragged:
     @property
     def owners(self) -> Int64s:
         """Which list each value belongs to."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), self.lengths)
+        return self._once("owners", lambda: np.repeat(np.arange(len(self), dtype=np.int64), self.lengths))
 
     @property
     def within(self) -> Int64s:
         """Place of each value in its list."""
-        return np.arange(len(self.values), dtype=np.int64) - np.repeat(self.offsets[:-1], self.lengths)
+        return self._once(
+            "within", lambda: np.arange(len(self.values)) - np.repeat(self.offsets[:-1], self.lengths)
+        )
 
     def at(self, lists: Int64s, places: Int64s) -> Int64s:
         """Value `places[j]` of list `lists[j]`, NULL where that is outside the list."""
+        if worth_compiling(len(lists)):
+            from speckv_debug.replay.gathering import values_at
+
+            return values_at(*(frozen(part) for part in (self.values, self.offsets, lists, places)))
         inside = (places >= 0) & (places < self.lengths[lists])
         found = np.full(len(lists), NULL, dtype=np.int64)
         found[inside] = self.values[self.offsets[lists[inside]] + places[inside]]
@@ -69,6 +83,8 @@ class Ragged:
 
     def take(self, lists: Int64s) -> Ragged:
         """The lists named by `lists`, in that order."""
+        if len(lists) == len(self) and bool((lists == np.arange(len(self))).all()):
+            return self
         lengths = self.lengths[lists]
         flat = np.repeat(self.offsets[lists], lengths) + spread(lengths)
         return Ragged(self.values[flat], starts(lengths), self.present[lists])
@@ -91,6 +107,14 @@ class Ragged:
         """The lists named by `lists`, in any order and all that long, as int64[len(lists), width]."""
         gathered: Int64s = self.values[self.offsets[lists][:, None] + np.arange(width)]
         return gathered
+
+    def _once(self, name: str, make: Callable[[], Int64s]) -> Int64s:
+        """What follows from the offsets; kept where it is small, since many ask for it one after another."""
+        if len(self.values) + len(self) > KEPT:
+            return make()
+        if name not in self._derived:
+            self._derived[name] = frozen(make())
+        return self._derived[name]
 
     def tuple(self, index: int) -> tuple[int, ...] | None:
         """List `index` as plain integers, None if absent."""
@@ -116,6 +140,8 @@ def expanded(lengths: Int64s) -> tuple[Int64s, Int64s]:
 
 def joined(first: Ragged, second: Ragged) -> Ragged:
     """The lists of `first`, then those of `second`."""
+    if not len(first) or not len(second):
+        return second if len(second) else first
     return Ragged(
         np.concatenate((first.values, second.values)),
         np.concatenate((first.offsets, second.offsets[1:] + first.offsets[-1])),

@@ -16,11 +16,13 @@ from speckv_debug.replay.ragged import (
     Ragged,
     any_per_list,
     expanded,
+    frozen,
     joined,
     mask,
     starts,
 )
 from speckv_debug.replay.trees import WIDEST, parents_of
+from speckv_debug.replay.worthwhile import worth_compiling
 
 BARE = 256
 """Rows of a verify that its width alone may say: a list of that length has to bear out more."""
@@ -143,10 +145,21 @@ class VerifyBatch:
         n, index = self.accepted, self.ragged("accept_index")
         inside = (n >= 0) & (n <= self.width) & (self.width != NULL)
         whole = inside & index.present & (n <= index.lengths) & (self.origin != NULL)
-        local = index.values - self.origin[index.owners]
-        outside = (local < 0) | (local >= self.width[index.owners])
-        wrong = any_per_list(outside & (index.within < n[index.owners]), index.owners, len(self))
+        wrong = self._strays(np.where(whole, n, 0))
         return mask((whole & ~wrong) | (inside & self.lengths_only & self.sized))
+
+    def _strays(self, n: Int64s) -> Mask:
+        """Verifies of which one of the first n entries of accept_index is no row of the request's own block."""
+        index, origin, width = self.ragged("accept_index"), self.origin, self.width
+        if worth_compiling(len(index.values)):
+            from speckv_debug.replay.gathering import any_outside
+
+            end = origin + np.where(origin == NULL, 0, width)
+            parts = (index.values, index.offsets, n, origin, end)
+            return mask(any_outside(*(frozen(part) for part in parts)))
+        local = index.values - origin[index.owners]
+        outside = (local < 0) | (local >= width[index.owners])
+        return any_per_list(outside & (index.within < n[index.owners]), index.owners, len(self))
 
     @cached_property
     def path(self) -> Ragged:

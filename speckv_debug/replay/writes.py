@@ -11,8 +11,12 @@ from speckv_debug.model.process import Pool, Process
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place, place_of
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined, mask
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen, joined, mask
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.worthwhile import worth_compiling
+
+ROOMY = 16
+"""Entries of a table, for each slot written, up to which each slot has a place in it."""
 
 
 def reserved(pool: Pool | None) -> int:
@@ -76,14 +80,15 @@ class ForwardWrites:
     @cached_property
     def forward(self) -> Int64s:
         """Which forward each row belongs to, numbered from 0."""
-        keys = np.stack([self._step, self._mode, self._pool, self._group, self._who])
-        order = np.lexsort((np.arange(len(self)), *keys[::-1]))
+        keys = np.stack([self._step, self._mode, self._pool, self._group])
+        whose = numbered(np.vstack((keys, self._who)))
+        order = np.argsort(whose, kind="stable")
         new = np.ones(len(self), dtype=np.bool_)
-        new[1:] = (keys[:, order][:, 1:] != keys[:, order][:, :-1]).any(axis=0)
+        new[1:] = whose[order][1:] != whose[order][:-1]
         run_start = np.maximum.accumulate(np.where(new, np.arange(len(self)), 0))
         turn = np.empty(len(self), dtype=np.int64)
         turn[order] = np.arange(len(self)) - run_start
-        return numbered(np.vstack([keys[:4], turn]))
+        return numbered(np.vstack((keys, turn)))
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
@@ -93,6 +98,20 @@ class ForwardWrites:
         np.minimum.at(first, self.forward, self.seq)
         np.maximum.at(last, self.forward, self.seq)
         return first[self.forward], last[self.forward]
+
+    @cached_property
+    def distinct(self) -> bool:
+        """Whether it is plain that no slot is written twice by one forward; False where it takes a closer look."""
+        low, high = int(self.slots.values.min(initial=0)), int(self.slots.values.max(initial=0))
+        room = ROOMY * len(self.slots.values)
+        if not worth_compiling(len(self.slots.values)) or low < 0 or high > room:
+            return False
+        from speckv_debug.replay.stamping import all_stamped_once
+
+        rows = (self.forward, self.dummy, np.argsort(self.forward, kind="stable"))
+        forward, dummy, order = (frozen(each) for each in rows)
+        values, offsets = frozen(self.slots.values), frozen(self.slots.offsets)
+        return bool(all_stamped_once(values, offsets, forward, dummy, order, high + 1))
 
     def _both(self, of_rows: Int64s, of_accepts: Int64s) -> Int64s:
         return np.concatenate((of_rows, of_accepts))[self._order]
