@@ -33,49 +33,47 @@ class Bounds:
         self.info = lengths.info
         told, reserve = lengths.columns("lengths"), lengths.columns("reserve")
         self._tables = (told, reserve)
-        rows = np.flatnonzero(lengths.main)
-        table = np.repeat(np.arange(2), (len(rows), len(reserve)))
-        index = np.concatenate((rows, np.arange(len(reserve))))
-        seq = np.concatenate((told.ints("seq")[rows], reserve.ints("seq")))
-        order = np.argsort(seq, kind="stable")
-        self._table, self._index, self.seq = table[order], index[order], seq[order]
+        self._rows = np.flatnonzero(lengths.main)
+        seq = np.concatenate((told.ints("seq")[self._rows], reserve.ints("seq")))
+        self._order = np.argsort(seq, kind="stable")
+        self.seq, self._of_reserve = seq[self._order], self._order >= len(self._rows)
         self.committed, self.allocated = self._column("committed"), self._column("allocated")
         self.ending = self._cause(*ENDINGS) | self._over(lengths)
-        self.preparing = self._cause("spec_prepare") | (self._table == 1)
+        self.preparing = self._cause("spec_prepare") | self._of_reserve
 
     def __len__(self) -> int:
         return len(self.seq)
 
     def place(self, index: int) -> Place:
         """Where the event stands."""
-        return place_of(self._tables[int(self._table[index])], int(self._index[index]))
+        at, count = int(self._order[index]), len(self._rows)
+        if at < count:
+            return place_of(self._tables[0], int(self._rows[at]))
+        return place_of(self._tables[1], at - count)
 
     @cached_property
     def highest(self) -> Int64s:
         """The longest that the row becomes with this event."""
-        grown = np.append(self._tables[1].ints("new_allocated"), NULL)
-        of_reserve = grown[np.where(self._table == 1, self._index, -1)]
-        return np.where(of_reserve == NULL, self.allocated, of_reserve)
+        grown = self._both(np.full(len(self._tables[0]), NULL), self._tables[1].ints("new_allocated"))
+        return np.where(grown == NULL, self.allocated, grown)
 
     def _column(self, name: str) -> Int64s:
-        first, second = (np.append(table.ints(name), NULL) for table in self._tables)
-        return np.where(
-            self._table == 0,
-            first[np.where(self._table == 0, self._index, -1)],
-            second[np.where(self._table == 1, self._index, -1)],
-        )
+        first, second = (table.ints(name) for table in self._tables)
+        return self._both(first, second)
 
     def _over(self, lengths: Lengths) -> Mask:
         """The life of the row had ended when the event came (a result that was in flight)."""
         ends = np.append(lengths.lives.end, NEVER)
-        first, second = (np.append(ends[lengths.lives.of(name)], NEVER) for name in ("lengths", "reserve"))
-        of_lengths = first[np.where(self._table == 0, self._index, -1)]
-        of_reserve = second[np.where(self._table == 1, self._index, -1)]
-        return np.asarray(self.seq > np.minimum(of_lengths, of_reserve))
+        first, second = (ends[lengths.lives.of(name)] for name in ("lengths", "reserve"))
+        return np.asarray(self.seq > self._both(first, second))
 
     def _cause(self, *causes: str) -> Mask:
-        found = np.append(self._tables[0].texts("cause").equal(*causes), False)
-        return np.asarray(found[np.where(self._table == 0, self._index, -1)])
+        found = self._tables[0].texts("cause").equal(*causes)
+        return np.concatenate((found[self._rows], np.zeros(len(self._tables[1]), np.bool_)))[self._order]
+
+    def _both(self, of_lengths: Int64s, of_reserves: Int64s) -> Int64s:
+        """A column of `lengths` and one of `reserve` for the instances."""
+        return np.concatenate((of_lengths[self._rows], of_reserves))[self._order]
 
 
 class Reserves(Picked):

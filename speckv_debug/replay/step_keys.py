@@ -52,10 +52,10 @@ class Groups:
 
     def find(self, keys: Int64s) -> Int64s:
         """The group of each key of another column, -1 if there is none."""
-        if not len(self):
-            return np.full(len(keys), -1, dtype=np.int64)
-        at = np.minimum(np.searchsorted(self._keys, keys), len(self) - 1)
-        return np.where(self._keys[at] == keys, at, -1)
+        number = numbered(np.concatenate((self._keys, keys))[None])
+        group = np.full(int(number.max(initial=-1)) + 1, -1, dtype=np.int64)
+        group[number[: len(self)]] = np.arange(len(self))
+        return group[number[len(self) :]]
 
 
 def last_with(keys: Int64s, wanted: Int64s) -> Int64s:
