@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 
 from speckv_debug.collectors.sglang import levels
 from speckv_debug.collectors.sglang.engine import Engine
-from speckv_debug.collectors.sglang.families import CHAIN_HOOKS, NGRAM, needs_of, without_unseen
+from speckv_debug.collectors.sglang.families import CHAIN_HOOKS, NGRAM, TREE, needs_of, without_unseen
+from speckv_debug.collectors.sglang.recurrent import COMMITS
 from speckv_debug.collectors.sglang.rings import clearing_hooks
 
 SCHEDULING = ("next_batch", "run_batch", "process_result")
@@ -143,6 +144,8 @@ def _beside(engine: Engine, needs: dict[str, tuple[str, ...]]) -> dict[str, tupl
             found[table] = (*found[table], *REFERENCES)
     if rings := clearing_hooks(engine.target_pool):
         found["state_clear"] = rings
+    if engine.has_recurrent_state and engine.algorithm in (*TREE, NGRAM):
+        found["state_commit"] = COMMITS
     if hooks := TRANSFERS.get(str(engine.argument("disaggregation_mode"))):
         found["transfer"] = hooks
         found["lengths"] = (*found["lengths"], *hooks)

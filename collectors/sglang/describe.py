@@ -75,17 +75,21 @@ def pools(engine: Engine) -> tuple[dict[str, Any], ...]:
     for pool in engine.draft_pools():
         entry = {"name": "draft", "kind": "draft", **shared, "namespace": "draft", "allocated_by": "full"}
         found.append({**entry, **_content(pool)})
-    return (*({**entry, "owner": "page"} for entry in found), *_compressed(engine))
+    return (*({**entry, "owner": "page"} for entry in found), *_beside(engine))
 
 
-def _compressed(engine: Engine) -> Iterator[dict[str, Any]]:
-    """C128 KV whose pages sidecar rows hold, and the rings of its compressors, which request rows hold."""
+def _beside(engine: Engine) -> Iterator[dict[str, Any]]:
+    """C128 KV whose pages sidecar rows hold; rings of its compressors and recurrent states, which requests hold."""
     if engine.counts_references:
         pages = engine.allocator.c128_attn_allocator
         size = int(pages.page_size)
         slots = int(pages.size) // size * size
         entry = {"name": "c128", "kind": "c128", "slots": slots, "page_size": size, "reserved_slots": size}
         yield {**entry, "namespace": "c128", "owner": "sidecar"}
+    if engine.has_recurrent_state:
+        entry = {"name": "mamba", "kind": "mamba", "page_size": 1, "reserved_slots": 1}
+        size = int(engine.table.mamba_pool.size)
+        yield {**entry, "slots": size, "namespace": "mamba", "owner": "request"}
     if (state := c128_state_pool(engine.target_pool)) is not None:
         entry = {"name": "c128_state", "kind": "c128_state", "page_size": 1, "reserved_slots": 0}
         slots = int(state.kv_score_buffer.kv_score.shape[0])

@@ -122,6 +122,11 @@ class Engine:
         return window is not None and window is getattr(self.allocator, "full_attn_allocator", None)
 
     @property
+    def has_recurrent_state(self) -> bool:
+        """Whether requests keep states of linear attention beside KV."""
+        return getattr(self.table, "mamba_pool", None) is not None
+
+    @property
     def counts_references(self) -> bool:
         """Whether pages of C128 KV are kept by counted references of sidecar rows and of the tree (NPUs, 0.5.18 and later)."""
         return hasattr(type(self.allocator), "retain_c128_pages")

@@ -14,7 +14,15 @@ from unittest.mock import MagicMock
 
 from speckv_debug.collectors.around import WHOLE, Around
 from speckv_debug.collectors.hooking import Hook, Methods, Target, Unless
-from speckv_debug.collectors.sglang import attaching, collector, families, references, rings, targets
+from speckv_debug.collectors.sglang import (
+    attaching,
+    collector,
+    families,
+    recurrent,
+    references,
+    rings,
+    targets,
+)
 from speckv_debug.collectors.sglang.lengths import LengthHooks
 from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
 
@@ -59,6 +67,7 @@ DSV4_POOLS = (f"{CACHE}.deepseek_v4_memory_pool:DeepSeekV4TokenToKVPool",)
 NPU = "sglang.srt.hardware_backend.npu"
 DSV4_ALLOCATORS = (f"{NPU}.dsv4.dsv4_allocator:DSV4NPUTokenToKVPoolAllocator",)
 NPU_PAGES = (f"{NPU}.allocator_npu:NPUPagedTokenToKVPoolAllocator",)
+HYBRID = ("sglang.srt.layers.attention.hybrid_linear_attn_backend:HybridLinearAttnBackend",)
 COMPRESSED = {
     "state_clear": (15, DSV4_POOLS, rings.CLEARS),
     "state_reset": (15, DSV4_POOLS, rings.RESETS),
@@ -68,8 +77,9 @@ COMPRESSED = {
     "sidecar_free": (18, (f"{NPU}.dsv4.dsv4_req_to_token_pool:DSV4ReqToTokenTablesMixin",), ("_dsv4_free",)),
     "c128_alloc": (18, NPU_PAGES, references.ALLOCATES),
     "c128_free": (18, NPU_PAGES, ("free",)),
+    "mamba_commit": (14, HYBRID, recurrent.KEEPS),
 }
-"""Those of DeepSeek-V4, with the first release (0.5.N) that has what they record."""
+"""Those of DeepSeek-V4 and of recurrent states, with the first release (0.5.N) that has what they record."""
 
 
 FAMILIES = (None, *families.KNOWN)

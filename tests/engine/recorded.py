@@ -51,7 +51,7 @@ class Events:
         Args:
             algorithm: Name in upper case, None without speculation.
             level: How much is recorded.
-            parts: More attributes of the engine: `table`, `target_pool`.
+            parts: More attributes of the engine: `table`, `target_pool`; with a `target_runner` its hooks alone.
         """
         from speckv_debug.collectors.hooking import Patches
         from speckv_debug.collectors.sglang.activity import Activity
@@ -84,6 +84,11 @@ def _groups(scene: Any, parts: dict[str, Any]) -> Iterator[Any]:
     from speckv_debug.collectors.sglang.pages import PageHooks
     from speckv_debug.collectors.sglang.v1_workers import V1Hooks
 
+    if "target_runner" in parts:
+        from speckv_debug.collectors.sglang.recurrent import RecurrentHooks
+
+        yield RecurrentHooks(scene)
+        return
     yield V1Hooks(scene)
     yield PageHooks(scene)
     if "target_pool" in parts:

@@ -84,6 +84,15 @@ def test_pages_spread_over_ranks_are_counted_as_the_engines_leak_check_counts_th
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("release", ["0.5.15", "0.5.21", "0.5.23"])
+def test_the_recurrent_state_behind_the_last_accepted_row_is_kept(release: str) -> None:
+    told = run("real_mamba.py", release=release)
+    assert (told["failures"], told["kept"]) == ([], [3, 0])
+    commits = [(e["request"], e["row"], e["step_index"]) for e in told["events"]]
+    assert commits == [("a", 2, 3), ("b", 5, 0)]
+
+
+@pytest.mark.full
 def test_uno_verifies_one_row_more_than_it_drafts() -> None:
     told = run("real_uno.py")
     first, second = told["events"]

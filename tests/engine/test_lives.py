@@ -16,6 +16,10 @@ LENGTHS_ONLY = "the engine gives accept lengths only"
 """Why the place of a chain's accepted rows can't be judged: DFlash has no accept_index."""
 pytestmark = pytest.mark.parametrize("scenario", SCENARIOS)
 
+DIVERGING = ("multi-layer",)
+"""SGLang's own fault, which its source names ("same chunked-prefill chain divergence as PR #26329"): at the end of a chunk the
+draft stores a sampled token, not the prompt's next one."""
+
 
 def test_it_ended_well_and_every_hook_held(run: Run) -> None:
     assert run.exit_code == 0, run.stderr[-2000:]
@@ -33,10 +37,24 @@ def test_it_ended_well_and_every_hook_held(run: Run) -> None:
     }
 
 
+def chunk_ends(run: Run) -> set[tuple[str, str, int]]:
+    """Where a prompt goes on in another chunk, so that no token is sampled behind an extend."""
+    extends = [e for e in run.of("forward") if e.mode == "extend" and e.pool == "full"]
+    return {("LEN-TOKEN", e.request, e.step) for e in extends if e.next_token is None}
+
+
 def test_check_finds_nothing_and_judges_nearly_all(run: Run) -> None:
     report = run.report
-    assert [f for f in report["findings"] if f["severity"] in ("error", "warning")] == []
-    assert (report["verdict"], report["exit_code"]) == ("clean", 0)
+    found = {
+        (f["rule"], f["request"], f["step"])
+        for f in report["findings"]
+        if f["severity"] in ("error", "warning")
+    }
+    if run.scenario.name in DIVERGING:
+        assert found and found <= chunk_ends(run)
+    else:
+        assert found == set()
+        assert (report["verdict"], report["exit_code"]) == ("clean", 0)
     checked = sum(report["checked"].values())
     unknown = [entry for entry in report["unknown"] if entry["why"] != LENGTHS_ONLY]
     assert checked >= 0.95 * (checked + sum(entry["instances"] for entry in unknown))

@@ -39,6 +39,7 @@ def engine(
         has_window=window,
         is_all_window=False,
         counts_references=False,
+        has_recurrent_state=False,
         target_pool=None,
         argument={"disaggregation_mode": mode}.get,
     )

@@ -60,6 +60,7 @@ def test_nothing_is_claimed_of_what_may_pass_by():
         has_window=False,
         is_all_window=False,
         counts_references=False,
+        has_recurrent_state=False,
         target_pool=None,
         argument=lambda name: None,
     )
