@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Handler = Callable[["Ledger", int], None]
 COMPILED_FROM = 20_000
 """Events from which on the compiled fold is worth the time to load it."""
-WHY, USE_SEQ, USE_STEP, OPEN_GROUPS, QUIET, UNGRANTED = range(6)
+WHY, USE_SEQ, USE_STEP, OPEN_GROUPS, QUIET, UNGRANTED, RESTORED, BORN, ENDED, SETTLED = range(10)
 """Places in `Ledger.now`, which compiled code reads and writes too."""
 NAMED_HOLES = 3
 """Holes that are named one by one as reasons for not knowing."""
@@ -86,14 +86,13 @@ class Ledger:
         self.restored: dict[str, Tenure] = {}
         self.groups = FreeGroups()
         self.heads = Heads()
-        self.dangling: set[Tenure] = set()
         self.unsettled: list[End] = []
         self.dropped: list[tuple[int, int, int]] = []
         self.orphans = Orphans()
         self.totals = Totals(len(self.events.rows["pool_stat"]))
         self.trims = Trims(self.events.rows["release"], self.events.rows["lengths"])
         self.given = self.pages_given
-        self.now = np.array([0, 0, NULL, 0, 0, NULL], dtype=np.int64)
+        self.now = np.array([0, 0, NULL, 0, 0, NULL, 0, 0, 0, 0], dtype=np.int64)
         head = process.missing_head
         self.seen_whole = process.info.from_start and not head and not _headless(process)
         self.why = self.facts.reason(_missing(0, head) if head else LATE)
@@ -200,7 +199,6 @@ class Ledger:
         self.totals.lose()
         self.orphans.lose(self, self.why)
         self.restored.clear()
-        self.dangling.clear()
         for end in self.unsettled:
             end.code = self.why if end.code == UNSEEN else end.code
         self.unsettled.clear()
@@ -225,8 +223,8 @@ class Ledger:
 
     @property
     def quiet(self) -> bool:
-        """A quiet point would settle nothing."""
-        return not (self.heads.waiting or self.unsettled or self.orphans.waiting or self.totals.doubtful)
+        """A quiet point would settle nothing but ends of requests."""
+        return not (self.heads.waiting or self.orphans.waiting or self.totals.doubtful)
 
     def need_slots(self, table: str, index: int) -> None:
         """An event of the main pool that doesn't say which slots: any page may have changed hands."""

@@ -14,9 +14,15 @@ SIMPLE, WITHOUT, WITH_REQUEST, SPECIAL, EVICTS = 1, 2, 4, 8, 16
 """May be handled here; is no instance of any law; names a request; host, trim or tail; of an evict."""
 ASK = -2
 """Instead of a tenure: whom the event belongs to is left to others."""
-ALLOC, FREES, WRITE, LENGTHS, STAT, FORWARD, ACCEPT = map(
-    TABLES.index, ("alloc", "free", "table_write", "lengths", "pool_stat", "forward", "accept")
-)
+ALLOC, FREES, WRITE, LENGTHS, STAT, FORWARD, ACCEPT, ROW_ALLOC, ROW_FREE, RELEASE = map(
+    TABLES.index,
+    (
+        "alloc", "free", "table_write", "lengths", "pool_stat", "forward", "accept", "row_alloc", "row_free",
+        "release",
+    ),
+)  # fmt: skip
+END_TABLE, END_INDEX, END_TENURE, END_CODE = range(4)
+"""Columns of `Lives.ended`."""
 
 
 class Book(NamedTuple):
@@ -41,13 +47,15 @@ class Book(NamedTuple):
 
 
 class Lives(NamedTuple):
-    """The arrays of a `TenureStore`."""
+    """The arrays of a `TenureStore`; `ended` are the ends of requests that no settled point has judged."""
 
     numbers: Array
     latest: Array
     slots: Array
     pages: Array
     before: Array
+    spare: Array
+    ended: Array
 
 
 class Codes(NamedTuple):
@@ -57,6 +65,7 @@ class Codes(NamedTuple):
     alias_write: Array
     double_free: Array
     unsafe_free: Array
+    unsafe_release: Array
     dangling_forward: Array
     dangling_accept: Array
     owned_forward: Array
@@ -66,7 +75,7 @@ class Codes(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """All slots of each table, one list behind another."""
+    """All slots of each table, one list behind another; `grants` and `writes` say where those of `alloc` and `write` begin."""
 
     alloc: Array
     free: Array
@@ -74,3 +83,5 @@ class Slots(NamedTuple):
     forward: Array
     written: Array
     table: Array
+    grants: Array
+    writes: Array

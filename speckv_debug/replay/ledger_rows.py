@@ -68,20 +68,14 @@ def table_write(ledger: Ledger, index: int) -> None:
         ledger.facts.mark("alias", "table_write", index, SKIP)
     tenure.write(ledger.main, start, rows.slots(index), rows.slot_pages(index))
     tenure.was_given(ledger.events.giving("table_write", index))
-    if tenure.stale and not tenure.mend():
-        ledger.dangling.discard(tenure)
+    if tenure.stale:
+        tenure.mend()
 
 
 def end_of(ledger: Ledger, tenure: Tenure, table: str, index: int) -> None:
     """A tenure's hold ends with this event; what it held is looked at when things have settled."""
-    rest(ledger, tenure)
-    ledger.note_end(tenure, table, index)
-
-
-def rest(ledger: Ledger, tenure: Tenure) -> None:
-    """The tenure runs no more: its row entries are references no longer."""
     tenure.rest(ledger.main)
-    ledger.dangling.discard(tenure)
+    ledger.note_end(tenure, table, index)
 
 
 def held(ledger: Ledger, tenure: Tenure) -> Int64s:
@@ -115,7 +109,7 @@ def _meet(ledger: Ledger, row: int, epoch: int, request: str | None, *, whole: b
     if old is not None:
         tenure.make_room(old.room)
         if old.alive:
-            rest(ledger, old)
+            old.rest(ledger.main)
     ledger.rows[row] = tenure
     if row < len(ledger.store.latest):
         ledger.store.latest[row] = tenure.id

@@ -60,7 +60,6 @@ def _judge_rows(ledger: Ledger, index: int, hot: Int64s, freer: Tenure | None, r
             if not len(positions := tenure.positions(hot)):
                 continue
         tenure.stale = tenure.stale.union(tenure.pages[positions].tolist())
-        ledger.dangling.add(tenure)
         live = positions[positions < tenure.trim_to] if tenure is freer else positions
         if nameless:
             ledger.facts.mark("unsafe", "free", index, ledger.facts.reason(NAMELESS))

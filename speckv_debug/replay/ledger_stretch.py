@@ -11,10 +11,11 @@ import numpy.typing as npt
 from speckv_debug.replay import ledger_arrays as c
 from speckv_debug.replay import ledger_compiled
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ledger import OPEN_GROUPS, QUIET, UNGRANTED
+from speckv_debug.replay.engine_version import aligns_tail_by_server_page
+from speckv_debug.replay.ledger import BORN, ENDED, OPEN_GROUPS, QUIET, RESTORED, SETTLED, UNGRANTED
 from speckv_debug.replay.ledger_events import GIVING, TABLES, Order
 from speckv_debug.replay.ledger_safety import TAIL
-from speckv_debug.replay.ledger_tenure import WIDEST, Tenure
+from speckv_debug.replay.ledger_tenure import EPOCH, ROW, TOLD, WIDEST, Tenure
 from speckv_debug.replay.ledger_totals import ungranted
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 EVENTS = 1 << 16
 """Events of one stretch."""
+ENDS = 1024
+"""Ends of requests between two settled points for which there is room at first."""
 TRIM = "session_trim"
 Flags = npt.NDArray[np.int8]
 
@@ -33,17 +36,17 @@ class Stretches:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger, self._events = ledger, ledger.events
         self._main = ledger.namespaces.main
-        self._columns = {name: build() for name, build in self._builders().items()}
+        self._columns = {TABLES.index(name): build() for name, build in self._builders().items()}
 
     def of(self, order: Order) -> npt.NDArray[np.int64]:
-        """int64[events, WIDTH]."""
+        """int64[events, WIDTH]; the rows of a table are consecutive ones."""
         found = np.zeros((len(order.seq), c.WIDTH), dtype=np.int64)
         found[:, c.SEQ], found[:, c.TABLE], found[:, c.INDEX] = order
-        for name, columns in self._columns.items():
-            at = np.flatnonzero(order.table == TABLES.index(name))
-            rows = order.row[at]
-            for column, values in columns.items():
-                found[at, column] = values[rows]
+        for table, columns in self._columns.items():
+            if len(at := np.flatnonzero(order.table == table)):
+                first = order.row[at[0]]
+                for column, values in columns.items():
+                    found[at, column] = values[first : first + len(at)]
         return found
 
     def _builders(self) -> dict[str, Callable[[], dict[int, Int64s | Flags]]]:
@@ -55,6 +58,9 @@ class Stretches:
             "forward": self._forward,
             "accept": self._accept,
             "pool_stat": self._stat,
+            "row_alloc": self._row_alloc,
+            "row_free": self._row_free,
+            "release": self._release,
         }
 
     def _alloc(self) -> dict[int, Int64s | Flags]:
@@ -112,6 +118,30 @@ class Stretches:
         empty = (columns.ints("available") == total) & (total != NULL) & (total > 0)
         return {c.FLAGS: _flags(main & ~empty, ~main, None)}
 
+    def _row_alloc(self) -> dict[int, Int64s | Flags]:
+        columns = self._events.rows["row_alloc"].columns
+        return self._who(
+            columns, _flags((columns.ints("row") >= 0) & (columns.ints("epoch") != NULL), None, None)
+        )
+
+    def _row_free(self) -> dict[int, Int64s | Flags]:
+        columns = self._events.rows["row_free"].columns
+        return self._who(columns, _flags(columns.ints("row") >= 0, None, None))
+
+    def _release(self) -> dict[int, Int64s | Flags]:
+        columns = self._events.rows["release"].columns
+        start, allocated = columns.ints("free_start"), columns.ints("allocated")
+        space = self._ledger.namespaces.all[self._main]
+        size = (
+            np.maximum(columns.ints("page_size"), 0)
+            if not space.paged
+            else np.full(len(columns), space.page_size)
+        )
+        whole = (start % np.maximum(size, 1) == 0) | aligns_tail_by_server_page(self._ledger.info)
+        sound = (start != NULL) & (size > 0) & (whole | ((allocated != NULL) & (start >= allocated)))
+        simple = sound & (columns.ints("row") >= 0) & ~columns.texts("kind").equal(TRIM)
+        return {**self._who(columns, _flags(simple, None, None)), c.A: start, c.B: allocated}
+
     def _of_main(self, columns: Columns) -> Mask:
         pool = columns.texts("pool")
         return np.asarray(~pool.known | pool.equal(self._ledger.namespaces.main_name))
@@ -130,8 +160,8 @@ class CompiledFold:
         self._ledger, self._stretches = ledger, Stretches(ledger)
         self._slots, self._codes = _slots(ledger), _codes(ledger)
         self._seen = np.full(ledger.main.pages, -1, dtype=np.int64)
-        self._book, self._lives = _book(ledger, self._seen), _lives(ledger)
-        self._given = [frozen(ledger.events.slots[name].listed.offsets) for name in GIVING]
+        self._ended = np.zeros((ENDS, 4), dtype=np.int64)
+        self._book, self._lives = _book(ledger, self._seen), _lives(ledger, self._ended)
         ledger.given = self._pages_given
 
     def fold(self, order: Order) -> None:
@@ -152,7 +182,7 @@ class CompiledFold:
 
     def _pages_given(self, tenure: Tenure) -> Int64s:
         store, space = self._ledger.store, self._ledger.namespaces.all[self._ledger.namespaces.main]
-        lists = (self._slots.alloc, self._given[0], self._slots.write, self._given[1])
+        lists = (self._slots.alloc, self._slots.grants, self._slots.write, self._slots.writes)
         found: Int64s = ledger_compiled.given(
             tenure.last, store.before, *lists, space.page_size, space.reserved, space.bound
         )
@@ -160,16 +190,57 @@ class CompiledFold:
 
     def _compiled(self, events: Int64s, at: int) -> int:
         ledger = self._ledger
+        self._prepare()
+        stopped = ledger_compiled.fold(
+            events, at, self._slots, self._book, self._lives, self._codes, ledger.now
+        )
+        self._catch_up()
+        return int(stopped)
+
+    def _prepare(self) -> None:
+        """Tell compiled code what it has to know besides the arrays, and which ends are not settled."""
+        ledger, store = self._ledger, self._ledger.store
         ledger.now[OPEN_GROUPS], ledger.now[QUIET] = len(ledger.groups.waiting), ledger.quiet
-        ledger.now[UNGRANTED] = ungranted(ledger)
-        store = ledger.store
+        ledger.now[UNGRANTED], ledger.now[RESTORED] = ungranted(ledger), bool(ledger.restored)
+        ledger.now[BORN], ledger.now[ENDED], ledger.now[SETTLED] = (
+            len(ledger.tenures),
+            len(ledger.unsettled),
+            0,
+        )
+        if 2 * len(ledger.unsettled) > len(self._ended):
+            self._ended = np.zeros((4 * len(ledger.unsettled), 4), dtype=np.int64)
+        for at, end in enumerate(ledger.unsettled):
+            self._ended[at] = TABLES.index(end.table), end.index, end.tenure, end.code
         if self._book.state is not ledger.main.state:
             self._book = _book(ledger, self._seen)
-        if self._lives.numbers is not store.numbers or self._lives.slots is not store.slots:
-            self._lives = _lives(ledger)
-        return int(
-            ledger_compiled.fold(events, at, self._slots, self._book, self._lives, self._codes, ledger.now)
-        )
+        arrays = (self._lives.numbers, self._lives.slots, self._lives.ended)
+        if any(a is not b for a, b in zip(arrays, (store.numbers, store.slots, self._ended), strict=True)):
+            self._lives = _lives(ledger, self._ended)
+
+    def _catch_up(self) -> None:
+        """Objects for the lives that began in compiled code, and for their ends."""
+        ledger, store, told = self._ledger, self._ledger.store, self._ledger.events.rows["row_alloc"]
+        first, end = len(ledger.tenures), int(ledger.now[BORN])
+        columns = store.numbers[first:end, (ROW, EPOCH, TOLD)].tolist() if end > first else ()
+        names = told.texts("request") if end > first else ()
+        for id, (row, epoch, event) in enumerate(columns, start=first):
+            tenure = Tenure.begun(store, id, names[event])
+            ledger.tenures.append(tenure)
+            ledger.past[row, epoch] = ledger.rows[row] = tenure
+            if tenure.request is not None:
+                ledger.requests[tenure.request] = tenure
+        self._note_ends()
+
+    def _note_ends(self) -> None:
+        ledger, settled = self._ledger, int(self._ledger.now[SETTLED])
+        known = len(ledger.unsettled)
+        for table, index, tenure, _ in self._ended[known : int(ledger.now[ENDED])].tolist():
+            ledger.note_end(ledger.tenures[tenure], TABLES[table], index)
+        for end, code in zip(
+            ledger.unsettled[:settled], self._ended[:settled, c.END_CODE].tolist(), strict=True
+        ):
+            end.code = code
+        del ledger.unsettled[:settled]
 
 
 def _flags(simple: Mask, without: Mask | None, special: Mask | None) -> Flags:
@@ -187,19 +258,17 @@ def _span(lists: Ragged) -> dict[int, Int64s | Flags]:
 def _slots(ledger: Ledger) -> c.Slots:
     names = ("alloc", "free", "table_write", "forward")
     lists = [ledger.events.slots[name].listed.values for name in names]
-    return c.Slots(
-        *map(
-            frozen,
-            (*lists, ledger.events.accept_written.listed.values, ledger.events.accept_table.listed.values),
-        )
-    )
+    accept = (ledger.events.accept_written.listed.values, ledger.events.accept_table.listed.values)
+    starts = [ledger.events.slots[name].listed.offsets for name in GIVING]
+    return c.Slots(*map(frozen, (*lists, *accept, *starts)))
 
 
 def _codes(ledger: Ledger) -> c.Codes:
     laws = (("alias", "alloc"), ("alias", "table_write"), ("double", "free"), ("unsafe", "free"))
+    ends = ("unsafe", "release")
     uses = (("dangling", "forward"), ("dangling", "accept"), ("owned", "forward"), ("owned", "accept"))
     others = (*uses, ("totals", "pool_stat"))
-    columns: list[npt.NDArray[Any]] = [ledger.facts.column(*which) for which in (*laws, *others)]
+    columns: list[npt.NDArray[Any]] = [ledger.facts.column(*which) for which in (*laws, ends, *others)]
     return c.Codes(*columns, *[ledger.totals.counted])
 
 
@@ -209,6 +278,6 @@ def _book(ledger: Ledger, seen: Int64s) -> c.Book:
     return c.Book(**arrays, seen=seen, size=space.page_size, reserved=space.reserved, bound=space.bound)
 
 
-def _lives(ledger: Ledger) -> c.Lives:
+def _lives(ledger: Ledger, ended: Int64s) -> c.Lives:
     store = ledger.store
-    return c.Lives(store.numbers, store.latest, store.slots, store.pages, store.before)
+    return c.Lives(store.numbers, store.latest, store.slots, store.pages, store.before, store.spare, ended)

@@ -18,12 +18,14 @@ ROWS = 1 << 16
 """Request rows whose latest life compiled code finds; lives of rows beyond are found in a dictionary."""
 FIELDS = (
     "row", "epoch", "alive", "saved", "complete", "named", "stale", "extent", "base", "room",
-    "committed", "allocated", "tail", "trim_to", "last",
+    "committed", "allocated", "tail", "trim_to", "last", "inherits", "told",
 )  # fmt: skip
 (
     ROW, EPOCH, ALIVE, SAVED, COMPLETE, NAMED, STALE, EXTENT, BASE, ROOM,
-    COMMITTED, ALLOCATED, TAIL, TRIM_TO, LAST,
+    COMMITTED, ALLOCATED, TAIL, TRIM_TO, LAST, INHERITS, TOLD,
 ) = range(len(FIELDS))  # fmt: skip
+SMALLEST, USED = 6, 40
+"""Binary logarithm of the fewest table entries that a life takes; place in `TenureStore.spare` behind those of the sizes."""
 NOTHING = np.empty(0, dtype=np.int64)
 
 
@@ -35,6 +37,8 @@ class TenureStore:
         slots, pages: int64, the table entries of all lives; those of one lie at `[base, base + room)`.
         before: int32, for each event that gives pages to a life, the one before it, -1 if none; `LAST` is the latest.
         latest: int32, the latest life of each of the first request rows, -1 if none.
+        spare: int64, for each binary logarithm of a size where in `slots` a stretch of it begins that nobody uses, -1
+            if none, and there the next one; at `USED` how many entries were ever taken.
     """
 
     def __init__(self, events: int) -> None:
@@ -42,8 +46,8 @@ class TenureStore:
         self.slots, self.pages = (np.full(1024, -1, dtype=np.int64) for _ in range(2))
         self.before = np.full(events, -1, dtype=np.int32)
         self.latest = np.full(ROWS, -1, dtype=np.int32)
-        self._used = 0
-        self._spare: dict[int, list[int]] = {}
+        self.spare = np.full(USED + 1, -1, dtype=np.int64)
+        self.spare[USED] = 0
 
     def add(self, id: int) -> None:
         """Room for one more life."""
@@ -51,20 +55,24 @@ class TenureStore:
             self.numbers = np.concatenate((self.numbers, np.zeros_like(self.numbers)))
 
     def take(self, room: int) -> int:
-        """A stretch of table entries, all -1."""
-        if spare := self._spare.get(room):
-            return spare.pop()
-        base, self._used = self._used, self._used + room
-        if self._used > len(self.slots):
-            more = np.full(max(self._used, 2 * len(self.slots)) - len(self.slots), -1, dtype=np.int64)
+        """A stretch of so many table entries, a power of two; all are -1."""
+        size = room.bit_length() - 1
+        if (base := int(self.spare[size])) >= 0:
+            self.spare[size], self.slots[base] = self.slots[base], -1
+            return base
+        base = int(self.spare[USED])
+        self.spare[USED] = used = base + room
+        if used > len(self.slots):
+            more = np.full(max(used, 2 * len(self.slots)) - len(self.slots), -1, dtype=np.int64)
             self.slots, self.pages = np.concatenate((self.slots, more)), np.concatenate((self.pages, more))
         return base
 
     def give(self, base: int, room: int) -> None:
         """The stretch is not used any more."""
         if room:
+            size = room.bit_length() - 1
             self.slots[base : base + room] = self.pages[base : base + room] = -1
-            self._spare.setdefault(room, []).append(base)
+            self.slots[base], self.spare[size] = self.spare[size], base
 
 
 class _Number:
@@ -99,10 +107,9 @@ class Tenure:
         committed, allocated: The host's lengths as last reported, -1 if never.
         tail: Where the free of its tail has to start, -1 before a release; live positions of a trim end there.
         trim_to: Length that a session trim keeps, -1 if none is under way.
-        inherited: Pages of the session that it goes on with.
     """
 
-    __slots__ = ("_request", "_stale", "id", "inherited", "store")
+    __slots__ = ("_inherited", "_request", "_stale", "id", "store")
     row, epoch, extent = _Number(ROW), _Number(EPOCH), _Number(EXTENT)
     alive, saved, complete = _Flag(ALIVE), _Flag(SAVED), _Flag(COMPLETE)
     committed, allocated = _Number(COMMITTED), _Number(ALLOCATED)
@@ -112,14 +119,24 @@ class Tenure:
     def __init__(
         self, store: TenureStore, id: int, row: int, epoch: int, request: str | None, complete: bool
     ) -> None:
-        self.store, self.id = store, id
         store.add(id)
         store.numbers[id] = 0
+        self._set_up(store, id, request)
         self.row, self.epoch, self.request = row, epoch, request
         self.alive, self.complete = True, complete
         self.committed = self.allocated = self.tail = self.trim_to = self.last = -1
+
+    def _set_up(self, store: TenureStore, id: int, request: str | None) -> None:
+        self.store, self.id, self._request = store, id, request
         self._stale: frozenset[int] = frozenset()
-        self.inherited = NOTHING
+        self._inherited = NOTHING
+
+    @classmethod
+    def begun(cls, store: TenureStore, id: int, request: str | None) -> Tenure:
+        """A life whose numbers are in the store already."""
+        tenure = cls.__new__(cls)
+        tenure._set_up(store, id, request)
+        return tenure
 
     @property
     def request(self) -> str | None:
@@ -130,6 +147,16 @@ class Tenure:
     def request(self, name: str | None) -> None:
         self._request = name
         self.store.numbers[self.id, NAMED] = name is not None
+
+    @property
+    def inherited(self) -> Int64s:
+        """Pages of the session that it goes on with."""
+        return self._inherited
+
+    @inherited.setter
+    def inherited(self, pages: Int64s) -> None:
+        self._inherited = pages
+        self.store.numbers[self.id, INHERITS] = len(pages) > 0
 
     @property
     def stale(self) -> frozenset[int]:
@@ -229,7 +256,7 @@ class Tenure:
         """Have entries for the positions before `end`."""
         room = self.room
         if end > room:
-            wanted = max(64, 1 << (end - 1).bit_length())
+            wanted = 1 << max(SMALLEST, (end - 1).bit_length())
             base = self.store.take(wanted)
             self.store.slots[base : base + room], self.store.pages[base : base + room] = (
                 self.slots,
