@@ -60,10 +60,10 @@ def senseless(name: str, table: pa.Table) -> Iterator[tuple[str, str]]:
 
     Args:
         name: Of the event table.
-        table: Rows of it; a column of `WORDS` that is dictionary-encoded is not read.
+        table: Rows of it; a column of `WORDS` that is dictionary-encoded is read only where a code has no meaning.
     """
     for column, known in WORDS.get(name, {}).items():
-        for word in sorted(_words(table.column(column)) - set(known)):
+        for word in sorted(_strange_words(table.column(column), set(known))):
             yield column, f"{column} '{printable(word)}', which is none of {', '.join(known)}"
     for column in (c for c in COUNTED if c in COMMON or c in COLUMNS[name]):
         least = pc.min(table.column(column)).as_py()
@@ -71,8 +71,10 @@ def senseless(name: str, table: pa.Table) -> Iterator[tuple[str, str]]:
             yield column, f"a negative {column}, {least}"
 
 
-def _words(column: pa.ChunkedArray) -> set[str]:
-    """The words that occur; of a column of codes all that have one."""
-    coded = pa.types.is_dictionary(column.type)
-    parts = [chunk.dictionary for chunk in column.chunks] if coded else [column.unique()]
-    return {word for part in parts for word in part.to_pylist() if word is not None}
+def _strange_words(column: pa.ChunkedArray, known: set[str]) -> set[str]:
+    """The words that occur and are not known; a code may stand for a word of other rows of the file."""
+    if not pa.types.is_dictionary(column.type):
+        return set(column.unique().to_pylist()) - known - {None}
+    strange = (chunk for chunk in column.chunks if not known.issuperset(chunk.dictionary.to_pylist()))
+    parts = (chunk.dictionary.take(chunk.indices.unique().drop_null()) for chunk in strange)
+    return {word for part in parts for word in part.to_pylist()} - known - {None}

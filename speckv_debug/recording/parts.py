@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +26,18 @@ TOKENS = frozenset(f"{name}.list.element" for name in ("before", "after"))
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part file whose footer is sound; `first` and `last` are the smallest and largest seq in it."""
+    """A part file whose footer is sound.
+
+    Attributes:
+        first, last: The smallest and largest seq in it.
+        texts: Its columns of texts.
+    """
 
     path: Path
     rows: int
     first: int
     last: int
+    texts: tuple[str, ...] = ()
 
 
 def part_path(folder: Path, number: int) -> Path:
@@ -114,7 +120,13 @@ def scan_part(path: Path) -> Part:
             return _scan_rows(path)
         if not stats:
             return Part(path, 0, 0, -1)
-        return Part(path, meta.num_rows, min(each.min for each in stats), max(each.max for each in stats))
+        first, last = min(each.min for each in stats), max(each.max for each in stats)
+        return Part(path, meta.num_rows, first, last, _texts(meta.schema))
+
+
+def _texts(schema: pq.ParquetSchema) -> tuple[str, ...]:
+    columns = (schema.column(i) for i in range(len(schema)))
+    return tuple(column.path for column in columns if column.logical_type.type == "STRING")
 
 
 def _scan_rows(path: Path) -> Part:
@@ -131,20 +143,26 @@ class Within:
     high: int
 
 
-def read_part(path: Path, columns: list[str] | None = None, within: Within | None = None) -> pa.Table:
+def read_part(
+    path: Path,
+    columns: list[str] | None = None,
+    within: Within | None = None,
+    coded: Sequence[str] = (),
+) -> pa.Table:
     """The rows, or only some columns of them (those that exist).
 
     Args:
         path: The file.
         columns: Names of columns, all if None.
         within: Leave out row groups whose statistics say that they hold no such value.
+        coded: Columns of texts that are read as codes; all of them exist.
 
     Raises:
         ValueError, OSError: The data is damaged.
     """
     with (
         _for_arrow(path, "rb") as source,
-        pq.ParquetFile(source, page_checksum_verification=True) as file,
+        pq.ParquetFile(source, page_checksum_verification=True, read_dictionary=list(coded)) as file,
     ):
         known = file.schema_arrow.names
         wanted = known if columns is None else [name for name in columns if name in known]

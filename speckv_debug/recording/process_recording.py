@@ -166,7 +166,9 @@ class ProcessRecording:
         return batches_of(self._all_pieces, max_events)
 
     def windows(self, ends: Sequence[int]) -> Iterator[Mapping[str, pa.Table]]:
-        """The tables in stretches that end with these `seq`, both included; holds about one part file a table in memory.
+        """The tables in stretches that end with these `seq`, both included, texts as codes.
+
+        Holds about one part file a table in memory.
 
         Each part is read once and whole: when the last stretch has come, `problems` knows all damage.
         """

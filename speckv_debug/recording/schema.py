@@ -65,3 +65,9 @@ TABLES: tuple[str, ...] = tuple(COLUMNS)
 SCHEMAS: dict[str, pa.Schema] = {
     name: pa.schema(list((COMMON | own).items())) for name, own in COLUMNS.items()
 }
+CODES = pa.dictionary(pa.int32(), STR)
+CODED: dict[str, pa.Schema] = {
+    name: pa.schema([field.with_type(CODES) if field.type == STR else field for field in schema])
+    for name, schema in SCHEMAS.items()
+}
+"""The same with texts as codes: a few bytes a row, and found once. Parts can be read so."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from speckv_debug.recording.arrays import empty_table
 from speckv_debug.recording.order import EventBatch, EventOrder, merge
-from speckv_debug.recording.schema import SCHEMAS, TABLES
+from speckv_debug.recording.schema import CODED, SCHEMAS, TABLES
 from speckv_debug.recording.table_files import Piece, TableFiles, seq_of
 
 
@@ -27,8 +27,11 @@ def batches_of(
 
 
 def windows_of(files: Mapping[str, TableFiles], ends: Sequence[int]) -> Iterator[Mapping[str, pa.Table]]:
-    """The rows of each table up to each of `ends`, ascending, from behind the one before it; every part is read once."""
-    cursors = [_Cursor(name, each.pieces(), None, None) for name, each in files.items()]
+    """The rows of each table up to each of `ends`, ascending, from behind the one before it, texts as codes.
+
+    Every part is read once.
+    """
+    cursors = [_Cursor(name, each.pieces(), None, None, coded=True) for name, each in files.items()]
     for end in ends:
         yield {cursor.name: cursor.take_all(end) for cursor in cursors}
 
@@ -57,12 +60,14 @@ class _Cursor:
         first: int | None,
         last: int | None,
         columns: list[str] | None = None,
+        coded: bool = False,
     ) -> None:
         self.name = name
-        self._first, self._last, self._columns = first, last, columns
+        self._first, self._last, self._columns, self._coded = first, last, columns, coded
         self._pieces = [p for p in pieces if not self._outside(p.first, p.last)][::-1]
-        fields = [f for f in SCHEMAS[name] if columns is None or f.name in ("seq", *columns)]
-        self._table = empty_table(pa.schema(fields))
+        schema = (CODED if coded else SCHEMAS)[name]
+        fields = [field for field in schema if columns is None or field.name in ("seq", *columns)]
+        self._table = self._empty = empty_table(pa.schema(fields))
         self._seq = seq_of(self._table)
 
     @property
@@ -78,7 +83,7 @@ class _Cursor:
     def fill(self) -> bool:
         """Have a row in memory, unless the table is at its end."""
         while not len(self._seq) and self._pieces:
-            table = self._pieces.pop().read(self._columns)
+            table = self._pieces.pop().read(self._columns, coded=self._coded)
             self._table, self._seq = _within(table, seq_of(table), self._first, self._last)
         return bool(len(self._seq))
 
@@ -91,7 +96,7 @@ class _Cursor:
 
     def take_all(self, up_to: int) -> pa.Table:
         """Remove and return the rows up to a seq, included, of as many pieces as they fill."""
-        taken = [empty_table(SCHEMAS[self.name])]
+        taken = [self._empty]
         while self.fill():
             taken.append(self.take(up_to))
             if len(self._seq):

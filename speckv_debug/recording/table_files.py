@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from speckv_debug.recording.arrays import empty_table, fixed_array, numbers
 from speckv_debug.recording.parts import Part, Within, read_part, scan_part
-from speckv_debug.recording.schema import SCHEMAS
+from speckv_debug.recording.schema import CODED, CODES, SCHEMAS, STR
 from speckv_debug.recording.spool import SpoolContent
 
 READ_ERRORS = (pa.ArrowException, OSError, ValueError, KeyError)
@@ -25,8 +25,8 @@ NO_SPOOL = SpoolContent(())
 class Piece:
     """Rows that can be read alone; pieces of a table follow one another in seq, `first` and `last` bound it.
 
-    `read(columns, within)` gives all columns of the schema, or seq and those named; with `within` it may leave out rows
-    that hold no such value, always the same ones.
+    `read(columns, within, coded)` gives all columns of the schema, or seq and those named; with `within` it may leave out
+    rows that hold no such value, always the same ones; with `coded` texts are codes.
     """
 
     first: int
@@ -86,36 +86,37 @@ class TableFiles:
     def verify(self) -> None:
         """Read every part once and note the damage."""
         for part in self.parts:
-            self._read_part(part, SCHEMAS[self.name].names)
+            self._read_part(part, SCHEMAS[self.name])
 
     def _whole(
         self,
         parts: list[Part],
         columns: list[str] | None = None,
         within: Within | None = None,
+        coded: bool = False,
         *,
         spool: bool,
     ) -> pa.Table:
-        names = SCHEMAS[self.name].names if columns is None else ["seq", *(c for c in columns if c != "seq")]
-        tables = [table for part in parts if (table := self._read_part(part, names, within)) is not None]
+        schema = (CODED if coded else SCHEMAS)[self.name]
+        names = schema.names if columns is None else ["seq", *(c for c in columns if c != "seq")]
+        wanted = pa.schema([schema.field(name) for name in names])
+        tables = [table for part in parts if (table := self._read_part(part, wanted, within)) is not None]
         if spool and self.spool.batches:
-            tables.append(self._conform(pa.Table.from_batches(self.spool.batches), names))
-        fields = [SCHEMAS[self.name].field(name) for name in names]
-        return _ordered(pa.concat_tables([empty_table(pa.schema(fields)), *tables]), self.end)
+            tables.append(self._conform(pa.Table.from_batches(self.spool.batches), wanted))
+        return _ordered(pa.concat_tables([empty_table(wanted), *tables]), self.end)
 
-    def _read_part(self, part: Part, columns: list[str], within: Within | None = None) -> pa.Table | None:
+    def _read_part(self, part: Part, wanted: pa.Schema, within: Within | None = None) -> pa.Table | None:
         if part.path in self.damaged:
             return None
+        coded = [name for name in part.texts if name in wanted.names and wanted.field(name).type == CODES]
         try:
-            return self._conform(read_part(part.path, columns, within), columns)
+            return self._conform(read_part(part.path, wanted.names, within, coded), wanted)
         except READ_ERRORS as error:
             self.damaged[part.path] = _reason(error)
             return None
 
-    def _conform(self, table: pa.Table, columns: list[str]) -> pa.Table:
-        fields = [SCHEMAS[self.name].field(name) for name in columns]
-        arrays = [self._column(table, each) for each in fields]
-        fit = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    def _conform(self, table: pa.Table, wanted: pa.Schema) -> pa.Table:
+        fit = pa.Table.from_arrays([self._column(table, each) for each in wanted], schema=wanted)
         return fit.filter(fit.column("seq").is_valid()) if fit.column("seq").null_count else fit
 
     def _column(self, table: pa.Table, wanted: pa.Field) -> pa.ChunkedArray:
@@ -125,6 +126,8 @@ class TableFiles:
         column = table.column(at)
         if column.type == wanted.type:
             return column
+        if wanted.type == CODES:
+            return self._column(table, wanted.with_type(STR)).dictionary_encode()
         try:
             return column.cast(wanted.type)
         except READ_ERRORS:

@@ -141,11 +141,25 @@ def _texts(column: Any) -> Texts:
     if isinstance(column, pa.ChunkedArray) and pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
     array = _array(column)
-    if not pa.types.is_dictionary(array.type):
+    coded = pa.types.is_dictionary(array.type)
+    if not coded:
         array = array.dictionary_encode()
-    codes = filled(pc.cast(array.indices, pa.int32()), -1)
-    names = tuple("" if name is None else name for name in array.dictionary.to_pylist())
-    return Texts(np.asarray(codes, dtype=np.int32), names)
+    codes = np.asarray(filled(pc.cast(array.indices, pa.int32()), -1), dtype=np.int32)
+    if coded:
+        return _used(array.indices, codes, array.dictionary)
+    return Texts(codes, _names(array.dictionary))
+
+
+def _used(indices: Any, codes: npt.NDArray[np.int32], dictionary: Any) -> Texts:
+    """Texts whose codes may be those of a whole file: names that don't occur are left out, the others in order."""
+    used = indices.unique().drop_null()
+    known = np.full(len(dictionary) + 1, -1, dtype=np.int32)
+    known[numbers(used)] = np.arange(len(used), dtype=np.int32)
+    return Texts(known[codes], _names(dictionary.take(used)))
+
+
+def _names(dictionary: Any) -> tuple[str, ...]:
+    return tuple("" if name is None else name for name in dictionary.to_pylist())
 
 
 def _lists(column: Any) -> Ragged:

@@ -98,6 +98,8 @@ class LedgerStream:
 
     def _require_written(self, events: LedgerEvents) -> None:
         """No slot of the tree was read before it was written, nor may be by a later window."""
+        if "cache" not in self._process.present:
+            return  # nothing is ever published
         if self._written is None:
             ledger = self.ledger
             self._written = WrittenSlots(ledger.info, ledger.main.pages * ledger.page_size, goes_on=True)

@@ -136,11 +136,10 @@ def windows(view: ProcessView, *, keep: bool) -> Iterator[WindowView]:
     strange: dict[str, set[tuple[str, str]]] = {}
     paths: list[Ragged] = []
     for end, tables in zip(ends, _ahead(process.windows(ends)), strict=True):
-        coded = {name: _coded(table) for name, table in tables.items()}
-        for name, table in coded.items() if keep and not view.kept else ():
+        for name, table in tables.items() if keep and not view.kept else ():
             kept.setdefault(name, []).append(table.select(_kept(name)))
-        window = WindowView(view, coded, end, 1 / len(ends))
-        for name, table in coded.items():
+        window = WindowView(view, tables, end, 1 / len(ends))
+        for name, table in tables.items():
             pools.setdefault(name, set()).update(window.pools_of(name))
             strange.setdefault(name, set()).update(senseless(name, table))
         yield window
@@ -162,14 +161,6 @@ def _ahead(stretches: Iterator[Tables]) -> Iterator[Tables]:
         while (tables := coming.result()) is not None:
             coming = reader.submit(next, stretches, None)
             yield tables
-
-
-def _coded(table: pa.Table) -> pa.Table:
-    """Texts as codes: a few bytes a row, and found once."""
-    for at, field in enumerate(table.schema):
-        if pa.types.is_string(field.type):
-            table = table.set_column(at, field.name, table.column(at).dictionary_encode())
-    return table
 
 
 def first_alloc(process: ProcessRecording) -> int:
