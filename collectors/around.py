@@ -15,6 +15,11 @@ from speckv_debug.collectors.calls import Call
 
 WHOLE = "*"
 """What `takes` says where `before` gets the whole call."""
+MANY = 1 << 20
+"""The place of a parameter that the function doesn't have."""
+NOTHING = ""
+"""What `takes` says where `before` gets None."""
+Takes = str | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +27,17 @@ class Around:
     """What runs before and after an engine's function.
 
     Attributes:
-        before: Gets the argument that is named, or the whole call; what it returns is handed on.
+        before: Gets the arguments that are named, or the whole call; what it returns is handed on.
         after: Gets that and the function's result, if it returned; None for nothing.
         failed: Gets it if the function raised; None for nothing.
-        takes: Name of a parameter that every call passes, or `WHOLE`.
+        takes: Name of a parameter that every call passes, names of some (None for what a call does not pass),
+            `NOTHING` or `WHOLE`.
     """
 
-    before: Callable[[Any], Any]
+    before: Callable[..., Any]
     after: Callable[[Any, Any], object] | None = None
     failed: Callable[[Any], object] | None = None
-    takes: str = WHOLE
+    takes: Takes = WHOLE
 
 
 def wrapped(
@@ -52,7 +58,9 @@ def wrapped(
         switch_off: Told what the hook itself raised.
     """
     before, after, failed, wanted = hook.before, hook.after, hook.failed, hook.takes
-    whole, place = wanted == WHOLE, places.get(wanted, 0)
+    whole, nothing, several = wanted == WHOLE, wanted == NOTHING, isinstance(wanted, tuple)
+    place = 0 if isinstance(wanted, tuple) else places.get(wanted, 0)
+    named = [(each, places.get(each, MANY)) for each in wanted] if isinstance(wanted, tuple) else []
 
     def leave(state: Any) -> None:
         try:
@@ -66,7 +74,14 @@ def wrapped(
         if name in silent:
             return function(*args, **kwargs)
         try:
-            if whole:
+            if nothing:
+                state = before(None)
+            elif several:
+                count = len(args)
+                state = before(
+                    *[kwargs[n] if n in kwargs else args[p] if p < count else None for n, p in named]
+                )
+            elif whole:
                 state = before(Call(places, args, kwargs))
             else:
                 state = before(kwargs[wanted] if wanted in kwargs else args[place])

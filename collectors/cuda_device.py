@@ -17,6 +17,8 @@ from speckv_debug.collectors.parcels import Plan, Slot
 
 WORD = 4
 BLOCKS_A_PROGRAM = 32
+MOST_COPIES = 64
+"""Tensors that are taken together where each needs a copy of its own."""
 address_of: Any = torch.Tensor.data_ptr
 log = logging.getLogger("speckv_debug")
 
@@ -66,6 +68,7 @@ class CudaDevice:
         self.is_capturing: Any = torch._C._cuda_isCurrentStreamCapturing
         self._current: Any = torch._C._cuda_getCurrentRawStream
         self._kernels = _kernels()
+        self.most = self._kernels.MOST if self._kernels else MOST_COPIES
         self._direct: Any = None
         self._windows: Any = None
 
@@ -111,6 +114,10 @@ class CudaDevice:
     def on(self, stream: int) -> AbstractContextManager[Any]:
         """Make a stream the current one."""
         return torch.cuda.stream(self._stream(stream))
+
+    def addresses(self, tensors: Sequence[Any]) -> list[int]:
+        """Where each tensor lies, 0 for one without values."""
+        return list(map(address_of, tensors))
 
     def launch(self, tensors: Sequence[Any], plan: Plan, slot: Slot, stream: int) -> None:
         """One launch that writes straight into the pinned memory."""

@@ -9,86 +9,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from threading import RLock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from speckv_debug.collectors.parcels import (
-    MOST_BYTES,
-    SMALLEST_BYTES,
-    Device,
-    Load,
-    Lost,
-    Parcel,
-    Plan,
-    Ring,
-)
+from speckv_debug.collectors.loads import Load
+from speckv_debug.collectors.parcels import MOST_BYTES, Device, Parcel, Plan, Ring
+from speckv_debug.collectors.patience import Patience, Unit
+from speckv_debug.collectors.staged import Staged
+from speckv_debug.collectors.words import Measured, measured
 
-__all__ = ["MOST_BYTES", "SMALLEST_BYTES", "Derived", "Lost", "Outbox", "Staged"]
-
-TENSORS_A_LAUNCH = 64
+ENOUGH_TENSORS = 80
+"""Tensors that wait for no more steps: with those of one step more they still fit into one launch."""
 LET_GO_AFTER = 8
 """Launches whose tensors may be held before it is asked whether they are done."""
 MOST_PLANS = 256
 """Shapes of launches that are remembered."""
-
-
-class Staged:
-    """A tensor's values as they were when `stage` was called, flattened.
-
-    Attributes:
-        count: How many values.
-    """
-
-    __slots__ = ("_load", "_place", "_values", "count")
-
-    def __init__(
-        self,
-        values: npt.NDArray[Any] | None = None,
-        count: int = 0,
-        load: Load | None = None,
-        place: int = 0,
-    ) -> None:
-        self._values, self._load, self._place = values, load, place
-        self.count = count if values is None else len(values)
-
-    def ready(self) -> bool:
-        """Whether `resolve` gives the values now."""
-        return self._values is not None or (self._load is not None and self._load.ready())
-
-    def resolve(self) -> npt.NDArray[Any]:
-        """The values as a flat array.
-
-        Raises:
-            Lost: They are not here.
-        """
-        if self._values is None:
-            if self._load is None:
-                raise Lost("the values never left the device")
-            self._values, self._load = self._load.values(self._place), None
-        return self._values
-
-    def part(self, start: int, stop: int) -> Derived:
-        """The values `[start, stop)`."""
-        return Derived(lambda: self.resolve()[start:stop], self.ready)
-
-    def item(self, index: int) -> Derived:
-        """One value as an integer."""
-        return Derived(lambda: int(self.resolve()[index]), self.ready)
-
-
-class Derived:
-    """A value worked out from staged ones by whoever resolves it."""
-
-    __slots__ = ("_make", "ready")
-
-    def __init__(self, make: Any, ready: Any = lambda: True) -> None:
-        self._make, self.ready = make, ready
-
-    def resolve(self) -> Any:
-        """The value."""
-        return self._make()
 
 
 class Outbox:
@@ -105,47 +42,74 @@ class Outbox:
 
     def __init__(self, device: Device, most_bytes: int = MOST_BYTES) -> None:
         self.device, self.ring = device, Ring(device, most_bytes)
-        self.load = Load()
+        self.load = self._new_load()
         self.known: dict[int, Staged] = {}
+        self._lock = RLock()  # a signal may come while it is held
+        self._patience = Patience()
+        self._hurry, self._steps = False, 0
         self._plan = Plan([], [])
         self._plans: dict[tuple[int, ...], Plan] = {}
         self._under_way: deque[Parcel] = deque()
 
-    def add(self, tensor: Any, dtype: np.dtype[Any], *, settled: bool) -> Staged:
+    def add(self, tensor: Any, *, settled: bool) -> Staged:
         """Stage a contiguous tensor of whole 32-bit words.
 
         Args:
             tensor: Not written to before it is sent.
-            dtype: The NumPy dtype of its values.
-            settled: It is the engine's own and may be staged again.
+            settled: It is the engine's own and may be staged again; else it is ours.
         """
         if settled and (known := self.known.get(id(tensor))) is not None:
             return known
-        count = tensor.numel()
-        load, place = self.add_all([tensor], [count], [dtype])
-        staged = Staged(None, count, load, place)
+        load, place = self.add_all([tensor], patient=not settled)
+        staged = Staged(None, tensor.numel(), load, place)
         if settled:
             self.known[id(tensor)] = staged
         return staged
 
-    def add_all(
-        self, tensors: Sequence[Any], counts: list[int], kinds: list[np.dtype[Any]]
-    ) -> tuple[Load, int]:
-        """Stage contiguous tensors of whole 32-bit words, none empty: what they leave with, and the first one's place.
+    def add_all(self, tensors: Sequence[Any], *, patient: bool = False) -> tuple[Load, int]:
+        """Stage contiguous tensors of whole 32-bit words: what they leave with, and the first one's place.
 
         Args:
             tensors: Not written to before they are sent.
-            counts: Values of each.
-            kinds: NumPy dtype of each.
+            patient: Nor ever after: they are ours.
         """
+        with self._lock:
+            self._hurry = self._hurry or not patient
+            return self._added(tensors)
+
+    def add_group(self, kind: str, tensors: Sequence[Any]) -> tuple[Load, range]:
+        """Stage tensors that may wait for those of the next steps; nothing else is done with them now.
+
+        Args:
+            kind: What they are: a place in groups of one kind and length is one tensor of the engine.
+            tensors: Nobody writes to them while somebody holds them.
+        """
+        with self._lock:
+            load, first = self._added(tensors)
+            stop = first + len(tensors)
+            load.units.append((kind, first, stop))
+            return load, range(first, stop)
+
+    def _added(self, tensors: Sequence[Any]) -> tuple[Load, int]:
         load, stream = self.load, self.device.stream()
         first = len(load.tensors)
         if not load.streams or load.streams[-1][1] != stream:
             load.streams.append((first, stream))
         load.tensors += tensors
-        load.counts += counts
-        load.kinds += kinds
         return load, first
+
+    def step(self, *, joined: bool = False) -> None:
+        """A step is through: send, or wait for the next ones where nothing is lost by that."""
+        if not self._hurry and self._patience.steps > 1:
+            self._steps += 1
+            if self._steps < self._patience.steps and len(self.load.tensors) < ENOUGH_TENSORS:
+                return
+        self.send(joined=joined)
+
+    def send_hurried(self) -> None:
+        """Send if something waits that may not wait for further steps."""
+        if self._hurry:
+            self.send()
 
     def send(self, *, joined: bool = False) -> None:
         """Launch what waits, each value on the stream that made it; during a capture nothing is done.
@@ -153,50 +117,70 @@ class Outbox:
         Args:
             joined: The current stream already waits for all others that staged something: one launch takes all.
         """
-        load = self.load
-        if not load.tensors or self.device.is_capturing():
+        if not self.load.tensors or self.device.is_capturing():
             return
-        if len(self._under_way) >= LET_GO_AFTER:
-            self._let_go()
-        self.load, here = Load(), self.device.stream()
-        self.known.clear()
-        alone = joined or (len(load.streams) == 1 and load.streams[0][1] == here)
-        if alone and len(load.tensors) <= TENSORS_A_LAUNCH:
-            load.parcels.append(self._launch(load.tensors, load.counts, load.kinds, here))
-        else:
-            self._send_apart(load, here, joined)
+        with self._lock:
+            if len(self._under_way) >= LET_GO_AFTER:
+                self._let_go()
+            load, self.load, here = self.load, self._new_load(), self.device.stream()
+            self._hurry, self._steps = False, 0
+            self.known.clear()
+            self._launch_all(load, here, joined)
+
+    def _new_load(self) -> Load:
+        return Load(overdue=self.overdue)
+
+    def overdue(self, load: Load) -> None:
+        """Send what waits if that is this load: its step was the engine's last one so far. Any thread may say so."""
+        if load is self.load:
+            self.send()
+
+    def _launch_all(self, load: Load, here: int, joined: bool) -> None:
+        tensors, counts, kinds = measured(load.tensors)
         load.tensors = []
+        if load.units and not self._kept(load.units, tensors):
+            load.spoilt = "the engine wrote to a tensor that was to leave with those of later steps"
+        elif (joined or (len(load.streams) == 1 and load.streams[0][1] == here)) and len(
+            tensors
+        ) <= self.device.most:
+            load.parcels.append(self._launch(tensors, counts, kinds, here))
+        else:
+            self._send_apart(load, (tensors, counts, kinds), here, joined)
+
+    def _kept(self, units: list[Unit], tensors: Sequence[Any]) -> bool:
+        """Whether the tensors are as they were when they were staged."""
+        patience = self._patience
+        return patience.is_settled or patience.allows(units, self.device.addresses(tensors), tensors)
 
     def _let_go(self) -> None:
         """Let the device tensors of launches that are done go, however far behind the other thread is; seldom, as it asks each."""
         while self._under_way and self._under_way[0].arrived():
             self._under_way.popleft()
 
-    def _send_apart(self, load: Load, here: int, joined: bool) -> None:
+    def _send_apart(self, load: Load, told: Measured, here: int, joined: bool) -> None:
         """One launch a stream, and for so many tensors."""
-        found: list[Any] = [None] * len(load.tensors)
-        stops = [*(first for first, _ in load.streams[1:]), len(load.tensors)]
+        count, most = len(told[0]), self.device.most
+        found: list[Any] = [None] * count
+        stops = [*(first for first, _ in load.streams[1:]), count]
         runs = [(s, range(first, stop)) for (first, s), stop in zip(load.streams, stops, strict=True)]
         for stream in [here] if joined else dict.fromkeys(stream for stream, _ in runs):
             mine = [place for of, run in runs for place in run if joined or of == stream]
-            for first in range(0, len(mine), TENSORS_A_LAUNCH):
-                part = mine[first : first + TENSORS_A_LAUNCH]
-                parcel = self._launch_on(stream, here, _picked(load, part))
+            for first in range(0, len(mine), most):
+                part = mine[first : first + most]
+                parcel = self._launch_on(stream, here, _picked(told, part))
                 load.parcels.append(parcel)
                 for number, place in enumerate(part):
                     found[place] = (parcel, number)
         load.places = found
 
-    def _launch_on(
-        self, stream: int, here: int, picked: tuple[list[Any], list[int], list[np.dtype[Any]]]
-    ) -> Parcel:
+    def _launch_on(self, stream: int, here: int, picked: Measured) -> Parcel:
         if stream == here:
             return self._launch(*picked, stream)
         with self.device.on(stream):
             return self._launch(*picked, stream)
 
     def _launch(
-        self, tensors: list[Any], counts: list[int], kinds: list[np.dtype[Any]], stream: int
+        self, tensors: Sequence[Any], counts: list[int], kinds: list[np.dtype[Any]], stream: int
     ) -> Parcel:
         plan, device = self._plan, self.device
         if counts != plan.counts or kinds != plan.kinds:
@@ -220,9 +204,6 @@ class Outbox:
         return plan
 
 
-def _picked(load: Load, places: list[int]) -> tuple[list[Any], list[int], list[np.dtype[Any]]]:
-    return (
-        [load.tensors[place] for place in places],
-        [load.counts[place] for place in places],
-        [load.kinds[place] for place in places],
-    )
+def _picked(told: Measured, places: list[int]) -> Measured:
+    tensors, counts, kinds = told
+    return [tensors[p] for p in places], [counts[p] for p in places], [kinds[p] for p in places]

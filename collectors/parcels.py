@@ -13,9 +13,6 @@ import numpy.typing as npt
 Bytes = npt.NDArray[np.uint8]
 ALIGNMENT = 16
 SMALLEST_BYTES = 32 << 10
-Values = npt.NDArray[Any]
-EMPTY = -1
-"""The place of a tensor without values."""
 MOST_BYTES = 64 << 20
 """Pinned memory that may be in use at a time."""
 
@@ -37,7 +34,7 @@ class Plan:
         told: What the device keeps with it.
     """
 
-    __slots__ = ("counts", "end", "kinds", "room", "sizes", "starts", "told")
+    __slots__ = ("_parts", "counts", "end", "kinds", "room", "sizes", "starts", "told")
 
     def __init__(self, counts: list[int], kinds: list[np.dtype[Any]]) -> None:
         self.counts, self.kinds = counts, kinds
@@ -48,10 +45,26 @@ class Plan:
             self.end += -(-size // ALIGNMENT) * ALIGNMENT
         self.room = max(SMALLEST_BYTES, 1 << max(0, self.end - 1).bit_length())
         self.told: Any = None
+        self._parts: dict[range, tuple[int, int, Any]] = {}
+
+    def part(self, places: range) -> tuple[int, int, Any]:
+        """First byte of some tensors and the one behind them, and their sizes and kinds: equal where they lie alike."""
+        found = self._parts.get(places)
+        if found is None:
+            first, last, taken = places[0], places[-1], slice(places.start, places.stop)
+            layout = (self.sizes[taken], self.kinds[taken])
+            found = self._parts[places] = (self.starts[first], self.starts[last] + self.sizes[last], layout)
+        return found
 
 
 class Device(Protocol):
-    """The few things that are asked of a device; streams are named by their handles."""
+    """The few things that are asked of a device; streams are named by their handles.
+
+    Attributes:
+        most: Tensors that one launch takes.
+    """
+
+    most: int
 
     def prepare(self, slots: Sequence[Slot] = ()) -> None:
         """Have ready what the first launch, and one into each of these slots, needs."""
@@ -64,6 +77,9 @@ class Device(Protocol):
 
     def is_capturing(self) -> bool:
         """Whether the current stream is being captured into a graph."""
+
+    def addresses(self, tensors: Sequence[Any]) -> list[int]:
+        """Where each tensor lies, 0 for one without values."""
 
     def launch(self, tensors: Sequence[Any], plan: Plan, slot: Slot, stream: int) -> None:
         """Queue one copy of tensors to their places in a slot, on the current stream."""
@@ -178,66 +194,3 @@ class Parcel:
     def __del__(self) -> None:
         if self._slot is not None:
             self._ring.give_back(self._slot, idle=False)
-
-
-class Load:
-    """Tensors that leave together, or values that are here already.
-
-    Attributes:
-        tensors: What waits to leave.
-        counts: Values of each.
-        kinds: NumPy dtype of each.
-        streams: The stream of the tensors from a place on, one entry a change.
-        parcels: What they are on their way with; empty before that.
-        places: The parcel and the place in it of each, where there are several parcels.
-    """
-
-    __slots__ = ("_here", "counts", "kinds", "parcels", "places", "streams", "tensors")
-
-    def __init__(self, here: list[npt.NDArray[Any]] | None = None) -> None:
-        self._here = here
-        self.tensors: list[Any] = []
-        self.counts: list[int] = []
-        self.kinds: list[np.dtype[Any]] = []
-        self.streams: list[tuple[int, int]] = []
-        self.parcels: list[Parcel] = []
-        self.places: list[tuple[Parcel, int]] | None = None
-
-    def ready(self) -> bool:
-        """Whether `values` needs no waiting."""
-        if self._here is not None:
-            return True
-        return bool(self.parcels) and all(parcel.arrived() for parcel in self.parcels)
-
-    def values(self, place: int) -> npt.NDArray[Any]:
-        """The values of one tensor, flat.
-
-        Raises:
-            Lost: They are not here.
-        """
-        if place == EMPTY:
-            return np.empty(0, np.int64)
-        if self._here is not None:
-            return self._here[place]
-        if not self.parcels:
-            raise Lost("the values never left the device")
-        parcel, place = (self.parcels[0], place) if self.places is None else self.places[place]
-        return parcel.values(place)
-
-
-def stacked(loads: Sequence[Load], places: Sequence[int]) -> list[Values] | None:
-    """The values at some places of many loads that are laid out alike, each [loads, values]; None if they are not.
-
-    Raises:
-        Lost: Some of them are not here.
-    """
-    if any(load.places is not None or len(load.parcels) != len(loads[0].parcels) for load in loads):
-        return None
-    if not loads[0].parcels or EMPTY in places:
-        return None
-    plan = loads[0].parcels[0].plan
-    if any(load.parcels[0].plan is not plan for load in loads):
-        return None
-    taken = np.stack([load.parcels[0].take() for load in loads])
-    cuts = ((plan.starts[place], plan.sizes[place], plan.kinds[place]) for place in places)
-    return [np.ascontiguousarray(taken[:, at : at + size]).view(kind) for at, size, kind in cuts]

@@ -7,14 +7,17 @@ on the engine's own stream takes all that waits to pinned memory, and the writer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
 
 from speckv_debug.collectors.device_times import DeviceClock
-from speckv_debug.collectors.outbox import Derived, Lost, Outbox, Staged
-from speckv_debug.collectors.parcels import EMPTY, Load
+from speckv_debug.collectors.loads import EMPTY, Load
+from speckv_debug.collectors.outbox import Outbox
+from speckv_debug.collectors.parcels import Device, Lost
+from speckv_debug.collectors.staged import Derived, Staged
+from speckv_debug.collectors.words import KINDS, as_words, long
 
 __all__ = [
     "Derived",
@@ -26,20 +29,17 @@ __all__ = [
     "fingerprints",
     "is_capturing",
     "send",
+    "send_hurried",
     "stage",
     "stage_all",
+    "stage_group",
     "stage_windows",
+    "step",
 ]
 
-PREPARED_SLOTS = 64
+PREPARED_SLOTS = 128
 _outboxes: dict[Any, Outbox] = {}
-_words: dict[Any, np.dtype[Any]] = {}
-"""NumPy's dtype of each torch dtype that consists of whole 32-bit words."""
-_word = _words.__getitem__
-_kind_of = attrgetter("dtype")
 _is_away = attrgetter("is_cuda")
-_count_of: Any = methodcaller("numel")
-_is_contiguous: Any = methodcaller("is_contiguous")
 
 
 class Later(Protocol):
@@ -68,36 +68,25 @@ def stage_all(tensors: Sequence[Any]) -> tuple[Load, Sequence[int | None]]:
     Args:
         tensors: As for `stage`; None has no place. The first one is none.
     """
-    if not _is_away(tensors[0]):
-        return _stage_here(tensors)
-    outbox = _outbox(tensors[0].device)
-    try:
-        counts, kinds = list(map(_count_of, tensors)), list(map(_word, map(_kind_of, tensors)))
-    except (AttributeError, KeyError, TypeError):  # no tensor, or one of other words
-        return _stage_each(outbox, tensors)
-    if not all(counts) or not all(map(_is_contiguous, tensors)):
-        return _stage_each(outbox, tensors)
-    load, first = outbox.add_all(tensors, counts, kinds)
-    return load, range(first, first + len(counts))
-
-
-def _stage_here(tensors: Sequence[Any]) -> tuple[Load, Sequence[int | None]]:
     there = [each for each in tensors if each is not None]
-    values = [np.array(each.detach().reshape(-1).numpy(), copy=True) for each in there]
-    return Load(values), _places(tensors, range(len(there)))
-
-
-def _stage_each(outbox: Outbox, tensors: Sequence[Any]) -> tuple[Load, Sequence[int | None]]:
-    """Those that are not contiguous whole words are made so first."""
-    there = [_as_words(each) for each in tensors if each is not None]
-    full = [each for each in there if each.numel()]
-    if not full:
-        return Load([]), _places(tensors, [EMPTY] * len(there))
-    counts, kinds = list(map(_count_of, full)), [_words[each.dtype] for each in full]
-    load, first = outbox.add_all(full, counts, kinds)
+    if not _is_away(tensors[0]):
+        load = Load([np.array(each.detach().reshape(-1).numpy(), copy=True) for each in there])
+        return load, _places(tensors, range(len(there)))
+    long()
+    full = [as_words(each) for each in there if each.numel()]
+    load, first = _outbox(tensors[0].device).add_all(full) if full else (Load([]), 0)
     after = iter(range(first, first + len(full)))
-    places = [next(after) if each.numel() else EMPTY for each in there]
-    return load, _places(tensors, places)
+    return load, _places(tensors, [next(after) if each.numel() else EMPTY for each in there])
+
+
+def stage_group(kind: str, tensors: Sequence[Any]) -> tuple[Load, range]:
+    """Take tensors that nobody writes to while they are held: they leave later, with those of other steps.
+
+    Args:
+        kind: What they are, for the engine may keep one of them for all steps: then they don't wait.
+        tensors: As for `stage`, of one device, none of them None.
+    """
+    return _outbox(tensors[0].device).add_group(kind, tensors)
 
 
 def _places(tensors: Sequence[Any], places: Sequence[int]) -> list[int | None]:
@@ -105,8 +94,14 @@ def _places(tensors: Sequence[Any], places: Sequence[int]) -> list[int | None]:
     return [None if each is None else next(rest) for each in tensors]
 
 
-def _as_words(tensor: Any) -> Any:
-    return (tensor if tensor.dtype in _words else tensor.to(_long())).contiguous()
+def step(*, joined: bool = False) -> None:
+    """A step is through: let what was staged leave now, or with what the next ones stage; returns at once.
+
+    Args:
+        joined: As for `send`.
+    """
+    for outbox in _outboxes.values():
+        outbox.step(joined=joined)
 
 
 def send(*, joined: bool = False) -> None:
@@ -117,6 +112,12 @@ def send(*, joined: bool = False) -> None:
     """
     for outbox in _outboxes.values():
         outbox.send(joined=joined)
+
+
+def send_hurried() -> None:
+    """Let what was staged leave if some of it may not wait for what next steps stage; returns at once."""
+    for outbox in _outboxes.values():
+        outbox.send_hurried()
 
 
 def stage_windows(table: Any, rows: Any, starts: Any, width: int) -> Staged | None:
@@ -135,7 +136,7 @@ def stage_windows(table: Any, rows: Any, starts: Any, width: int) -> Staged | No
     if found is None:
         return None
     count = len(rows) * width
-    return Staged(None, count, *outbox.add_all((found,), [count], [_words[found.dtype]]))
+    return Staged(None, count, *outbox.add_all((found,), patient=True))
 
 
 def clock(device: Any) -> DeviceClock:
@@ -155,35 +156,30 @@ def prepare(device: Any) -> None:
 def _stage_on(outbox: Outbox, tensor: Any, settled: bool) -> Staged:
     if settled and (known := outbox.known.get(id(tensor))) is not None:
         return known
-    dtype = _words.get(tensor.dtype)
+    dtype = KINDS.get(tensor.dtype)
     if settled and dtype is not None and tensor.is_contiguous():
-        return outbox.add(tensor, dtype, settled=True) if tensor.numel() else Staged(np.empty(0, dtype))
+        return outbox.add(tensor, settled=True) if tensor.numel() else Staged(np.empty(0, dtype))
     if outbox.device.is_capturing():
         return Staged()
-    if dtype is None:
-        return outbox.add(tensor.to(_long()).contiguous(), np.dtype(np.int64), settled=False)
-    return outbox.add(_copied(tensor), dtype, settled=False)
+    return outbox.add(as_words(tensor) if dtype is None else _copied(tensor), settled=False)
 
 
 def _outbox(device: Any) -> Outbox:
     outbox = _outboxes.get(device)
     if outbox is None:
-        from speckv_debug.collectors.cuda_device import CudaDevice
-
-        outbox = _outboxes[device] = Outbox(CudaDevice(device))
-        _long()
+        long()
+        outbox = _outboxes[device] = Outbox(_device(device))
     return outbox
 
 
-def _long() -> Any:
-    import torch
+def _device(device: Any) -> Device:
+    if device.type == "cpu":
+        from speckv_debug.collectors.host_device import HostDevice
 
-    global _count_of, _is_contiguous
-    if not _words:
-        _count_of, _is_contiguous = torch.Tensor.numel, torch.Tensor.is_contiguous  # called without a look-up
-        same = {torch.int32: np.int32, torch.int64: np.int64, torch.float32: np.float32}
-        _words.update({ours: np.dtype(theirs) for ours, theirs in same.items()})
-    return torch.int64
+        return HostDevice()
+    from speckv_debug.collectors.cuda_device import CudaDevice
+
+    return CudaDevice(device)
 
 
 def _copied(tensor: Any) -> Any:

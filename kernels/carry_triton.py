@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-MOST = 64
+MOST = 128
 """Tensors a launch."""
 TABLE_WORDS = 3 * MOST
 """64-bit words of a table: the address of each tensor, then its 32-bit words, then where they go, in 32-bit words."""
@@ -39,7 +39,7 @@ def carry(table: Tensor, out: Tensor, count: int, height: int) -> Any:
     Args:
         table: `[TABLE_WORDS]` int64, pinned.
         out: int32, pinned.
-        count: Tensors, up to 64.
+        count: Tensors, up to `MOST`.
         height: Programs a tensor.
     """
     return _carry[(count, height)](table, out, MOST=MOST, BLOCK=BLOCK, num_warps=THREADS // 32)

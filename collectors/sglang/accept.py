@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from speckv_debug.collectors.around import Around
-from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.around import NOTHING, Around
 from speckv_debug.collectors.hooking import Hook, Methods, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.families import CHAIN, NGRAM, UNO
@@ -20,7 +19,10 @@ from speckv_debug.collectors.sglang.levels import DETAILED
 from speckv_debug.collectors.sglang.requests import Batch
 from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.sglang.verify_rows import Sampled, accept_columns
-from speckv_debug.collectors.staging import Staged, send
+from speckv_debug.collectors.staging import Staged, step
+
+COUNTS = ("accept_token_num",)
+"""What an accept kernel is told to write accepted drafts to."""
 
 
 class AcceptHooks:
@@ -45,7 +47,7 @@ class AcceptHooks:
         algorithm = self._scene.engine.algorithm
         if algorithm is None or algorithm in (*CHAIN, UNO):
             return
-        verify = Around(self.verifying, self.verified, self.broke_off)
+        verify = Around(self.verifying, self.verified, self.broke_off, takes=NOTHING)
         if algorithm == NGRAM:
             yield targets.VERIFY_NGRAM, verify
             yield targets.PREPARE_VERIFY_NGRAM, Around(_same, self.prepared, takes="batch")
@@ -53,16 +55,18 @@ class AcceptHooks:
             yield targets.VERIFY, verify
             yield targets.VERIFY_MULTI_LAYER, verify
             yield targets.PREPARE_VERIFY, Around(_same, self.prepared, takes="batch")
-        yield targets.SAMPLE, Around(self.sampling, self.sampled, self.not_sampled)
-        yield targets.GREEDY, Around(self.greedy, self.accepted)
-        yield targets.REJECTION, Around(self.rejection, self.accepted)
-        yield targets.TARGET_ONLY, Around(self.target_only, self.accepted)
+        given = ("verify_input", "batch")
+        yield targets.SAMPLE, Around(self.sampling, self.sampled, self.not_sampled, takes=given)
+        greedy = Around(self.greedy, self.accepted, takes=("accept_token_num", "target_predict"))
+        yield targets.GREEDY, greedy
+        yield targets.REJECTION, Around(self.rejection, self.accepted, takes=COUNTS)
+        yield targets.TARGET_ONLY, Around(self.target_only, self.accepted, takes=COUNTS)
         yield targets.SIMULATED, Around(_same, self.simulated)
 
     def methods(self) -> Iterator[Methods]:
         yield from ()
 
-    def verifying(self, call: Call) -> bool:
+    def verifying(self, _: None) -> bool:
         """run_eagle_verify(…), EAGLEWorkerV2.verify(batch), NGRAMWorker.forward_batch_generation(batch)."""
         if self._inside:
             return False
@@ -96,7 +100,7 @@ class AcceptHooks:
             journal.release(
                 held, "accept", rows, load, accept_columns, *given, self._algorithm, sampled.sampling
             )
-        send(joined=self._scene.activity.schedule_batch is not None)
+        step(joined=self._scene.activity.schedule_batch is not None)
 
     def prepared(self, batch: Any, _: Any) -> None:
         """Behind it, `batch.out_cache_loc` is built: take the rows' entries as they stand then."""
@@ -104,21 +108,21 @@ class AcceptHooks:
             width = batch.out_cache_loc.numel() // len(batch.seq_lens)
             self._table_slots = self._scene.table_windows(batch.req_pool_indices, batch.seq_lens, width)
 
-    def sampling(self, call: Call) -> tuple[Call, bool]:
+    def sampling(self, verify_input: Any, batch: Any) -> tuple[Any, Any, bool]:
         """eagle_sample(verify_input, batch, …) → (predict, accept_lens, accept_index)."""
         alone = not self._inside
         if alone:
             self._begin()
-        return call, alone
+        return verify_input, batch, alone
 
-    def sampled(self, state: tuple[Call, bool], triple: Any) -> None:
+    def sampled(self, state: tuple[Any, Any, bool], triple: Any) -> None:
         """Hold what belongs to this call; what follows is held back until the verify returns."""
-        call, alone = state
-        batch, table_slots, self._table_slots = call["batch"], self._table_slots, None
+        verify_input, batch, alone = state
+        table_slots, self._table_slots = self._table_slots, None
         if not batch.forward_mode.is_idle():
             seq_lens = batch.seq_lens
             self._sampled = Sampled(
-                call["verify_input"],
+                verify_input,
                 triple,
                 seq_lens,
                 batch.out_cache_loc,
@@ -133,25 +137,25 @@ class AcceptHooks:
         if alone:
             self._finish(None)
 
-    def not_sampled(self, state: tuple[Call, bool]) -> None:
+    def not_sampled(self, state: tuple[Any, Any, bool]) -> None:
         """The engine raised while it sampled."""
-        self._inside = self._inside and not state[1]
+        self._inside = self._inside and not state[2]
 
-    def greedy(self, call: Call) -> None:
+    def greedy(self, counts: Any, chosen: Any) -> None:
         """verify_tree_greedy_func(…, target_predict): what the target chose at every row."""
-        self._accepting(call, "greedy", call["target_predict"] if self._detailed else None)
+        self._accepting("greedy", counts, chosen if self._detailed else None)
 
-    def rejection(self, call: Call) -> None:
+    def rejection(self, counts: Any) -> None:
         """chain_speculative_sampling_triton(…)."""
-        self._accepting(call, "rejection", None)
+        self._accepting("rejection", counts, None)
 
-    def target_only(self, call: Call) -> None:
+    def target_only(self, counts: Any) -> None:
         """tree_speculative_sampling_target_only(…)."""
-        self._accepting(call, "target_only", None)
+        self._accepting("target_only", counts, None)
 
-    def _accepting(self, call: Call, sampling: str, chosen: Any) -> None:
+    def _accepting(self, sampling: str, counts: Any, chosen: Any) -> None:
         if self._inside:
-            self._sampling, self._chosen, self._counts = sampling, chosen, call.get("accept_token_num")
+            self._sampling, self._chosen, self._counts = sampling, chosen, counts
 
     def accepted(self, _: None, result: Any) -> None:
         """A kernel that returns its outputs: predict, accept_index, accept_token_num."""

@@ -144,6 +144,7 @@ class SglangCollector:
         """
         if self._scene is None or self._patches is None or self._sink is None:
             raise RuntimeError("there is no scheduler yet")
+        send()
         self._patches.lift()
         self._scene.rows.forget()
         if not self._interrupted:

@@ -16,7 +16,7 @@ from speckv_debug.collectors.sglang.levels import BRIEF, FORENSIC
 from speckv_debug.collectors.sglang.ragged import cut_ragged
 from speckv_debug.collectors.sglang.requests import NOBODY, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.collectors.staging import Derived, Load, Staged, clock, send, stage, stage_all
+from speckv_debug.collectors.staging import Derived, Load, Staged, clock, send, stage, stage_all, stage_group
 from speckv_debug.recording.blocks import Cut, Each
 
 Forwards = tuple[int, dict[str, Any]]
@@ -112,9 +112,13 @@ class ForwardHooks:
         if slots is None:
             return
         count, width = int(batch.batch_size), slots.numel() // max(1, int(batch.batch_size))
-        load, places = stage_all((slots, tokens, positions, batch.seq_lens))
-        if mode != "target_verify":
+        tensors = (slots, tokens, positions, batch.seq_lens)
+        if mode == "target_verify" and tokens is not None and positions is not None:
+            staged: tuple[Load, Sequence[int | None]] = stage_group("forward", tensors)
+        else:
+            staged = stage_all(tensors)
             send()
+        load, places = staged
         given = (load, places, mode, pool, count, width, Batch.of(self._scene.activity.batch))
         self._scene.journal.defer("forward", count, load, _round_columns, *given)
 

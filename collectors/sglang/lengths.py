@@ -8,7 +8,6 @@ from operator import eq
 from typing import Any
 
 from speckv_debug.collectors.around import Around
-from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Target, find_function
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.journal import PREPARE
@@ -52,7 +51,7 @@ class LengthHooks:
             Around(self.preparing, self.prepared_decode, self.broke_off, takes="self"),
         )
         if self._scene.engine.algorithm is not None:
-            yield targets.RESOLVE, Around(self.resolving, self.resolved)
+            yield targets.RESOLVE, Around(self.resolving, self.resolved, takes=("result", "batch"))
 
     def methods(self) -> Iterator[Methods]:
         yield from ()
@@ -94,29 +93,30 @@ class LengthHooks:
         told = (who, who.rows, after, "spec_prepare", None, None, self._evicted(reqs))
         scene.journal.defer("lengths", count, None, _columns, *told)
 
-    def resolving(self, call: Call) -> tuple[Call, Any, list[Any]]:
+    def resolving(self, result: Any, batch: Any) -> tuple[Any, Any, Any, list[Any]]:
         """_resolve_spec_v2_tokens(result, batch): a request that has ended or was retracted should commit nothing.
 
         If it does, that is said of the row in which the result was launched.
         """
-        reqs = call["batch"].reqs
-        return call, reqs, committed_now(reqs)
+        reqs = batch.reqs
+        return result, batch, reqs, committed_now(reqs)
 
-    def resolved(self, state: tuple[Call, Any, list[Any]], resolved: Any) -> None:
+    def resolved(self, state: tuple[Any, Any, Any, list[Any]], resolved: Any) -> None:
         """Behind it, the verify's result is committed."""
-        call, reqs, before = state
-        result, now = call["result"], lengths_of_all(reqs)
+        result, batch, reqs, before = state
+        now = lengths_of_all(reqs)
         told = None
         if True in map(eq, before, now[0]):
             told = [i for i, old in enumerate(before) if now[0][i] != old or not is_settled(reqs[i])]
         step, launched = self._results.launch_of(result)
-        if launched is None or launched is not self._scene.rows.batch(reqs):
-            launched = self._launched(launched, result, reqs)
+        if launched is not None and launched is self._scene.rows.batch(reqs):
+            rows: Sequence[int | None] = launched.rows
+        else:
+            launched, rows = self._launched(launched, result, reqs), rows_now(reqs)
         cuts = None
-        if getattr(call["batch"], "has_grammar", True) and not nobody_has(reqs, "grammar"):
+        if getattr(batch, "has_grammar", True) and not nobody_has(reqs, "grammar"):
             kept = [int(new or 0) - int(old or 0) for new, old in zip(now[0], before, strict=True)]
             cuts = _cuts(reqs, kept, result, resolved)
-        rows = rows_now(reqs)
         count = len(reqs) if told is None else len(told)
         given = (launched, rows, now, "verify_commit", cuts, told, self._evicted(reqs))
         self._scene.journal.defer("lengths", count, None, _columns, *given, step=step)

@@ -15,7 +15,7 @@ from speckv_debug.collectors.sglang.levels import DETAILED
 from speckv_debug.collectors.sglang.pool_account import PoolAccount, columns
 from speckv_debug.collectors.sglang.requests import NO_BATCH, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.collectors.staging import send
+from speckv_debug.collectors.staging import send, send_hurried
 
 REMEMBERED_RESULTS = 64
 CRASH_CLOSE_S = 2.0
@@ -100,7 +100,7 @@ class LoopHooks:
         if identities is not None:
             self.broke_off(identities)
             self._results.remember(result, self._scene.journal.launched, identities)
-            send()
+            send_hurried()
 
     def broke_off(self, identities: Any) -> None:
         """Back to what was before the launch."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from speckv_debug.collectors.around import Around
-from speckv_debug.collectors.calls import Call
+from speckv_debug.collectors.around import NOTHING, Around
 from speckv_debug.collectors.hooking import Hook, Methods, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.describe import components_of
 from speckv_debug.collectors.sglang.engine import targets_from_window
 from speckv_debug.collectors.sglang.families import CHAIN, NGRAM
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.collectors.staging import Load, fingerprints, stage_all
+from speckv_debug.collectors.staging import Load, fingerprints, stage_group
 from speckv_debug.recording.blocks import Cut
 
 LOCATIONS = ("tgt_loc", "src_loc")
@@ -43,45 +43,45 @@ class MoveHooks:
 
     def methods(self) -> Iterator[Methods]:
         for pool in (self._scene.engine.target_pool, *self._scene.engine.draft_pools()):
-            move = Around(self.moving, self.moved, self.broke_off)
+            move = Around(self.moving, self.moved, self.broke_off, takes=("self", *LOCATIONS))
             yield Methods("move", type(pool), targets.MOVER, move, LOCATIONS)
-            core = Around(self.copying)
+            core = Around(self.copying, takes=LOCATIONS)
             yield Methods("move_core", type(pool), targets.MOVER_CORE, core, LOCATIONS, optional=True)
 
     def _called(self, caller: str) -> Around:
         """Calls of the mover inside the function have a caller."""
         movers = self._scene.activity.movers
-        return Around(lambda _: movers.append(caller), lambda *_: movers.pop(), lambda _: movers.pop())
+        begin, end = partial(_append, movers, caller), partial(_pop, movers)
+        return Around(begin, end, end, takes=NOTHING)
 
-    def moving(self, call: Call) -> Call | None:
+    def moving(self, pool: Any, tgt: Any, src: Any) -> tuple[Any, Any] | None:
         """move_kv_cache(tgt_loc, src_loc): recorded with the pairs that the copy was made with."""
-        pool = call["self"]
         if self._pool is not None or self._of(pool)[0] is None:
             return None
         self._pool, self._pairs = pool, []
-        return call
+        return tgt, src
 
-    def moved(self, call: Call | None, _: Any) -> None:
+    def moved(self, told: tuple[Any, Any] | None, _: Any) -> None:
         """Record the pairs that reached the pool's copying core; where none can be seen there, those that the mover was told."""
-        if call is None:
+        if told is None:
             return
         pool, self._pool = self._pool, None
         if self._pairs:
             for pair in self._pairs:
                 self._emit(pool, pair)
-        elif not self._of(pool)[1] or not call["tgt_loc"].numel():
-            self._emit(pool, (call["tgt_loc"], call["src_loc"]))
+        elif not self._of(pool)[1] or not told[0].numel():
+            self._emit(pool, told)
         else:
             self._scene.journal.emit("note", level="warning", text="a call of the KV mover copied nothing")
 
-    def broke_off(self, call: Call | None) -> None:
+    def broke_off(self, told: tuple[Any, Any] | None) -> None:
         """The mover raised: whatever it copied is recorded."""
-        self.moved(call, None)
+        self.moved(told, None)
 
-    def copying(self, call: Call) -> None:
+    def copying(self, tgt: Any, src: Any) -> None:
         """_move_kv_cache_impl(tgt_loc, src_loc), inside `move_kv_cache`."""
         if self._pool is not None:
-            self._pairs.append((call["tgt_loc"], call["src_loc"]))
+            self._pairs.append((tgt, src))
 
     def _of(self, pool: Any) -> tuple[str | None, bool, list[str] | None]:
         """The pool's name, whether its mover surely copies through its core, and what a token consists of."""
@@ -94,7 +94,7 @@ class MoveHooks:
     def _emit(self, pool: Any, pair: tuple[Any, Any]) -> None:
         """Both lists were made for this call, and nobody writes to them again."""
         name, _, components = self._of(pool)
-        load, places = stage_all(pair)
+        load, places = stage_group("move", pair)
         caller = self._scene.activity.mover
         source = "window" if self._window and caller == "accept" else "table"
         self._scene.journal.defer("move", 1, load, _columns, load, places, name, source, components, caller)
@@ -115,7 +115,7 @@ class MoveHooks:
             return
         dimensions, before = state
         name, marks = ("predict", after) if dimensions == 1 else ("hidden_states", _marks(after))
-        load, places = stage_all((before, marks))
+        load, places = stage_group("compact", (before, marks))
         self._scene.journal.defer("compact", 1, load, _compaction, load, places, name)
 
 
@@ -143,6 +143,14 @@ def _compaction(load: Load, places: Sequence[int], name: str) -> dict[str, Any]:
     """The columns of one compaction, once its values have arrived."""
     before, after = (load.values(place) for place in places)
     return {"tensor": name, "before": Cut(before, len(before)), "after": Cut(after, len(after))}
+
+
+def _append(stack: list[str], value: str, _: None) -> None:
+    stack.append(value)
+
+
+def _pop(stack: list[str], *_: Any) -> None:
+    stack.pop()
 
 
 def _has_core(pool: Any) -> bool:

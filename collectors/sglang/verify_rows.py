@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from speckv_debug.collectors.parcels import stacked
+from speckv_debug.collectors.loads import stacked
 from speckv_debug.collectors.sglang.requests import Batch
-from speckv_debug.collectors.staging import Load, Staged, stage_all
+from speckv_debug.collectors.staging import Load, Staged, stage_group
 from speckv_debug.recording.blocks import Cut, Each
 
 Columns = dict[str, Any]
@@ -63,7 +63,7 @@ class Sampled:
     target_predict: Any = None
     correct: Any = None
 
-    def stage(self, result: Any) -> tuple[Load, Sequence[int | None], list[bool]]:
+    def stage(self, result: Any) -> tuple[Load, range, list[bool]]:
         """Stage all tensors that there are: what they leave with, their places in it, and which of `STAGED` they are.
 
         Args:
@@ -89,7 +89,7 @@ class Sampled:
             accepted,
         )
         there = [each is not None for each in tensors]
-        load, places = stage_all([each for each in tensors if each is not None])
+        load, places = stage_group("verify", list(compress(tensors, there)))
         return load, places, there
 
     def shape(self) -> tuple[int, int, int]:
@@ -114,7 +114,7 @@ class _AcceptColumns:
     def __call__(
         self,
         load: Load,
-        places: Sequence[int | None],
+        places: range,
         there: list[bool],
         table_slots: Staged | None,
         requests: Batch,
@@ -124,7 +124,7 @@ class _AcceptColumns:
     ) -> Columns:
         """Those of one verify."""
         named = zip(compress(STAGED, there), places, strict=True)
-        values = {name: load.values(place)[None] for name, place in named if place is not None}
+        values = {name: load.values(place)[None] for name, place in named}
         slots = None if table_slots is None else table_slots.resolve()[None]
         whole = _arrived(values, slots, len(requests), shape)
         return {**_settled(requests, shape, algorithm, sampling, values), **whole}
@@ -132,11 +132,11 @@ class _AcceptColumns:
     @staticmethod
     def together(given: Sequence[tuple[Any, ...]]) -> tuple[Columns, list[Columns]] | None:
         """Those of all rows of many verifies, and the others of each; None if the verifies are not alike."""
-        _, places, there, slots, requests, shape, *_ = given[0]
-        alike = (list(places), there, slots is None, len(requests), shape)
-        if any(alike != (list(p), t, s is None, len(r), h) for _, p, t, s, r, h, *_ in given):
+        _, _, there, slots, requests, shape, *_ = given[0]
+        alike = (there, slots is None, len(requests), shape)
+        if any(alike != (t, s is None, len(r), h) for _, _, t, s, r, h, *_ in given):
             return None
-        stacks = stacked([each[0] for each in given], places)
+        stacks = stacked([(load, places) for load, places, *_ in given])
         if stacks is None:
             return None
         values = dict(zip(compress(STAGED, there), stacks, strict=True))

@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 import torch
 
-from speckv_debug.collectors import staging
-from speckv_debug.collectors.outbox import LET_GO_AFTER, SMALLEST_BYTES, Lost, Outbox
-from speckv_debug.collectors.staging import Staged
-
-LONG, INT = np.dtype(np.int64), np.dtype(np.int32)
+from speckv_debug.collectors import staging, words
+from speckv_debug.collectors.outbox import LET_GO_AFTER, Outbox
+from speckv_debug.collectors.parcels import SMALLEST_BYTES, Lost
+from speckv_debug.collectors.staged import Staged
 
 
 class Device:
     """Copies at once, but says so only when told; streams are numbers."""
+
+    most = 64
 
     def __init__(self) -> None:
         self.here, self.capturing = 1, False
@@ -43,6 +44,9 @@ class Device:
 
     def is_capturing(self) -> bool:
         return self.capturing
+
+    def addresses(self, tensors: Any) -> list[int]:
+        return [tensor.data_ptr() for tensor in tensors]
 
     def launch(self, tensors: Any, plan: Any, slot: Any, stream: int) -> None:
         assert stream == self.here
@@ -71,6 +75,7 @@ class Device:
 
 @pytest.fixture
 def device() -> Device:
+    words.long()
     return Device()
 
 
@@ -80,11 +85,11 @@ def outbox(device: Device) -> Outbox:
 
 
 def add(outbox: Outbox, *values: int, settled: bool = False) -> Staged:
-    return outbox.add(torch.tensor(values), LONG, settled=settled)
+    return outbox.add(torch.tensor(values), settled=settled)
 
 
 def test_what_a_step_stages_leaves_in_one_launch(outbox: Outbox, device: Device) -> None:
-    first, second = add(outbox, 1, 2, 3), outbox.add(torch.tensor([7], dtype=torch.int32), INT, settled=True)
+    first, second = add(outbox, 1, 2, 3), outbox.add(torch.tensor([7], dtype=torch.int32), settled=True)
     assert not first.ready() and not device.launches
     with pytest.raises(Lost, match="never left"):
         first.resolve()
@@ -103,9 +108,9 @@ def test_what_a_step_stages_leaves_in_one_launch(outbox: Outbox, device: Device)
 
 def test_a_settled_tensor_is_taken_once(outbox: Outbox, device: Device) -> None:
     tensor = torch.tensor([1])
-    assert outbox.add(tensor, LONG, settled=True) is outbox.add(tensor, LONG, settled=True)
+    assert outbox.add(tensor, settled=True) is outbox.add(tensor, settled=True)
     outbox.send()
-    assert outbox.add(tensor, LONG, settled=True) is not None
+    assert outbox.add(tensor, settled=True) is not None
     outbox.send()
     assert device.launches == [(1, 1), (1, 1)]
 
@@ -150,7 +155,7 @@ def test_nothing_leaves_during_a_capture(outbox: Outbox, device: Device) -> None
 def test_a_copy_under_capture_is_not_made(
     outbox: Outbox, device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    staging._long()
+    words.long()
     device.capturing = True
     made = staging._stage_on(outbox, torch.tensor([1]), False)
     with pytest.raises(Lost):
@@ -159,7 +164,7 @@ def test_a_copy_under_capture_is_not_made(
 
 
 def test_a_view_is_copied_before_it_waits(outbox: Outbox, device: Device) -> None:
-    staging._long()
+    words.long()
     table = torch.arange(12).reshape(3, 4)
     column = staging._stage_on(outbox, table[:, 1], True)
     row = staging._stage_on(outbox, table[0], False)
@@ -174,7 +179,7 @@ def test_a_view_is_copied_before_it_waits(outbox: Outbox, device: Device) -> Non
 
 def test_device_tensors_are_let_go_when_their_copy_is_done_though_nobody_asks(device: Device) -> None:
     outbox, tensor = Outbox(device), torch.tensor([1, 2])
-    kept, source = outbox.add(tensor, LONG, settled=True), weakref.ref(tensor)
+    kept, source = outbox.add(tensor, settled=True), weakref.ref(tensor)
     del tensor
     for number in range(LET_GO_AFTER + 1):
         outbox.send()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from speckv_debug.collectors import staging
 from speckv_debug.collectors.hooking import Patches
 from speckv_debug.collectors.sglang.activity import Activity
 from speckv_debug.collectors.sglang.engine import Engine
@@ -42,6 +43,7 @@ class Sink:
     def defer(
         self, table: str, rows: int, step: int, lane: Any, awaited: Any, make: Any, given: tuple[Any, ...]
     ) -> None:
+        staging.send()  # what would wait for further steps
         assert awaited is None or awaited.ready()
         self.emit_rows(table, rows, {"step": step, "lane": lane, **make(*given)})
 

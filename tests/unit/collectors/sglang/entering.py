@@ -15,7 +15,11 @@ def enter(group: HookGroup, name: str, **arguments: Any) -> Callable[..., None]:
     """Run the hook of a name up to the engine's function; what is returned lets the function return, or raise."""
     hook: Any = next(hook for target, hook in group.functions() if target.name == name)
     if isinstance(hook, Around):
-        state = hook.before(Call({}, (), arguments) if hook.takes == WHOLE else arguments[hook.takes])
+        if isinstance(hook.takes, tuple):
+            told = [arguments.get(name) for name in hook.takes]
+        else:
+            told = [Call({}, (), arguments) if hook.takes == WHOLE else arguments.get(hook.takes)]
+        state = hook.before(*told)
         return lambda result=None: hook.after and hook.after(state, result)
     steps = (hook.hook if isinstance(hook, Unless) else hook)(Call({}, (), arguments))
     next(steps)

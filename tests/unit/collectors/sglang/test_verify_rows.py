@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from speckv_debug.collectors import staging
+from speckv_debug.collectors import staging, words
+from speckv_debug.collectors.loads import Load
 from speckv_debug.collectors.outbox import Outbox
-from speckv_debug.collectors.parcels import Load
 from speckv_debug.collectors.sglang.requests import Batch
 from speckv_debug.collectors.sglang.verify_rows import Sampled, accept_columns
 from speckv_debug.collectors.staging import stage
@@ -41,8 +41,9 @@ def sampled(**changes):
 
 
 def columns_later(batch, result):
-    """Stage now; the columns are made when they are asked for."""
+    """Send now; the columns are made when they are asked for."""
     load, places, there = batch.stage(result)
+    staging.send()
     given = (there, batch.table_slots, batch.requests, batch.shape(), "eagle", batch.sampling)
     return lambda: accept_columns(load, places, *given)
 
@@ -71,7 +72,7 @@ def test_each_request_gets_its_part():
     assert first["layout"] == "tree"
 
 
-def test_what_is_staged_stays_when_the_worker_reuses_its_buffers():
+def test_what_has_left_stays_when_the_worker_reuses_its_buffers():
     drafts = ints(10, 11, 12, 20, 21, 22)
     made = columns_later(sampled(draft_token=drafts), None)
     drafts.zero_()
@@ -103,7 +104,7 @@ def outbox(monkeypatch):
     device = Device()
     device.all_done = True
     box = Outbox(device)
-    staging._long()
+    words.long()
     monkeypatch.setattr(staging, "_is_away", lambda tensor: True)
     monkeypatch.setattr(staging, "_outbox", lambda device: box)
     return box
