@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from struct import Struct
 from typing import Any
 
@@ -66,7 +67,7 @@ class CudaDevice:
         self._thread = threading.local()
         self._thread.chosen = True  # the engine's thread has chosen its device itself
         self.is_capturing: Any = torch._C._cuda_isCurrentStreamCapturing
-        self._current: Any = torch._C._cuda_getCurrentRawStream
+        self.stream: Any = partial(torch._C._cuda_getCurrentRawStream, self._index)
         self._kernels = _kernels()
         self.most = self._kernels.MOST if self._kernels else MOST_COPIES
         self._direct: Any = None
@@ -106,10 +107,6 @@ class CudaDevice:
         except (OSError, AttributeError, TypeError) as error:
             log.info("speckv-debug: launches go through Triton: %s", error)
             return None
-
-    def stream(self) -> int:
-        """The current stream's handle."""
-        return int(self._current(self._index))
 
     def on(self, stream: int) -> AbstractContextManager[Any]:
         """Make a stream the current one."""

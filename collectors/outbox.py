@@ -84,11 +84,16 @@ class Outbox:
             kind: What they are: a place in groups of one kind and length is one tensor of the engine.
             tensors: Nobody writes to them while somebody holds them.
         """
-        with self._lock:
-            load, first = self._added(tensors)
-            stop = first + len(tensors)
-            load.units.append((kind, first, stop))
-            return load, range(first, stop)
+        with self._lock:  # in line: it runs in every step
+            load, stream = self.load, self.device.stream()
+            held, streams = load.tensors, load.streams
+            first = len(held)
+            if not streams or streams[-1][1] != stream:
+                streams.append((first, stream))
+            held += tensors
+            places = range(first, len(held))
+            load.units.append((kind, places))
+            return load, places
 
     def _added(self, tensors: Sequence[Any]) -> tuple[Load, int]:
         load, stream = self.load, self.device.stream()

@@ -14,8 +14,8 @@ from typing import Any
 MOST_STEPS = 4
 """Steps that leave together: all that a recording of a process that is killed lacks."""
 TRIED_STEPS = 16
-Unit = tuple[str, int, int]
-"""What a group of tensors is, and the places of the first one and behind the last one in a load."""
+Unit = tuple[str, range]
+"""What a group of tensors is, and their places in a load."""
 
 
 class Patience:
@@ -63,8 +63,8 @@ def comes_again(given: Sequence[tuple[Sequence[Unit], list[int]]]) -> bool:
     """Whether a place of one kind of group has the same address in two groups; a tensor without values has none."""
     seen: dict[tuple[str, int], list[list[int]]] = {}
     for units, addresses in given:
-        for kind, first, stop in units:
-            seen.setdefault((kind, stop - first), []).append(addresses[first:stop])
+        for kind, places in units:
+            seen.setdefault((kind, len(places)), []).append(addresses[places.start : places.stop])
     for groups in seen.values():
         if len(groups) > 1:
             for column in zip(*groups, strict=True):

@@ -86,7 +86,8 @@ def stage_group(kind: str, tensors: Sequence[Any]) -> tuple[Load, range]:
         kind: What they are, for the engine may keep one of them for all steps: then they don't wait.
         tensors: As for `stage`, of one device, none of them None.
     """
-    return _outbox(tensors[0].device).add_group(kind, tensors)
+    outbox = _outboxes.get(tensors[0].device) or _outbox(tensors[0].device)
+    return outbox.add_group(kind, tensors)
 
 
 def _places(tensors: Sequence[Any], places: Sequence[int]) -> list[int | None]:

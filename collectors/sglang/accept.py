@@ -70,7 +70,8 @@ class AcceptHooks:
         """run_eagle_verify(…), EAGLEWorkerV2.verify(batch), NGRAMWorker.forward_batch_generation(batch)."""
         if self._inside:
             return False
-        self._begin()
+        self._inside, self._sampled = True, None
+        self._sampling, self._counts, self._chosen = self._otherwise, None, None
         return True
 
     def verified(self, outermost: bool, result: Any) -> None:
@@ -83,24 +84,28 @@ class AcceptHooks:
         if outermost:
             self._finish(None)
 
-    def _begin(self) -> None:
-        self._inside, self._sampled = True, None
-        self._sampling, self._counts, self._chosen = self._otherwise, None, None
-
     def _finish(self, result: Any) -> None:
         sampled, self._sampled, self._inside = self._sampled, None, False
+        scene = self._scene
         if sampled is not None:
-            journal, held, rows = self._scene.journal, self._held, len(sampled.requests)
+            journal, held, whose = scene.journal, self._held, sampled.requests
             try:
-                load, places, there = sampled.stage(result)
-                given = (load, places, there, sampled.table_slots, sampled.requests, sampled.shape())
+                load, places, there, shape = sampled.stage(result)
             except Exception:
                 journal.end_hold(held)
                 raise
-            journal.release(
-                held, "accept", rows, load, accept_columns, *given, self._algorithm, sampled.sampling
+            given = (
+                load,
+                places,
+                there,
+                sampled.table_slots,
+                whose,
+                shape,
+                self._algorithm,
+                sampled.sampling,
             )
-        step(joined=self._scene.activity.schedule_batch is not None)
+            journal.release(held, "accept", len(whose.requests), load, accept_columns, *given)
+        step(joined=scene.activity.batches[-1][0] is not None)
 
     def prepared(self, batch: Any, _: Any) -> None:
         """Behind it, `batch.out_cache_loc` is built: take the rows' entries as they stand then."""
@@ -110,9 +115,7 @@ class AcceptHooks:
 
     def sampling(self, verify_input: Any, batch: Any) -> tuple[Any, Any, bool]:
         """eagle_sample(verify_input, batch, …) → (predict, accept_lens, accept_index)."""
-        alone = not self._inside
-        if alone:
-            self._begin()
+        alone = not self._inside and self.verifying(None)
         return verify_input, batch, alone
 
     def sampled(self, state: tuple[Any, Any, bool], triple: Any) -> None:
@@ -120,14 +123,16 @@ class AcceptHooks:
         verify_input, batch, alone = state
         table_slots, self._table_slots = self._table_slots, None
         if not batch.forward_mode.is_idle():
-            seq_lens = batch.seq_lens
+            seq_lens, whose = batch.seq_lens, self._scene.activity.batches[-1][1]
+            if type(whose) is not Batch or len(whose.requests) != len(seq_lens):
+                whose = Batch.of(whose).first(len(seq_lens))
             self._sampled = Sampled(
                 verify_input,
                 triple,
                 seq_lens,
                 batch.out_cache_loc,
                 table_slots,
-                Batch.of(self._scene.activity.batch).first(len(seq_lens)),
+                whose,
                 self._sampling,
                 self._chosen,
                 self._counts,

@@ -117,8 +117,12 @@ class Journal:
         """End a hold: events as for `defer`, then those that were held back, in order."""
         self._holds.remove(held)
         self.defer(table, rows, awaited, make, *given)
-        for each in held.rows:
-            self._pass_on(*each)
+        alone, sink = not self._holds, self.sink
+        for into, count, columns in held.rows:
+            if alone and isinstance(columns, tuple):  # in line: it runs in every step
+                sink.defer(into, count, *columns)
+            else:
+                self._pass_on(into, count, columns)
 
     def hold(self) -> Hold:
         """Hold events back until the block ends, however it ends."""

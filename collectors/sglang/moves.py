@@ -20,6 +20,9 @@ LOCATIONS = ("tgt_loc", "src_loc")
 FINGERPRINTS = 3
 """The level from which on contents are fingerprinted."""
 
+Kind = tuple[str | None, bool, list[str] | None]
+"""A pool's name, whether its mover surely copies through its core, and what a token consists of."""
+
 
 class MoveHooks:
     """`move_kv_cache` of the target's and the draft's pool; the caller is known from the functions around it."""
@@ -29,7 +32,7 @@ class MoveHooks:
         self._pool: Any = None
         self._pairs: list[tuple[Any, Any]] = []
         self._window = False
-        self._names: dict[int, tuple[str | None, bool, list[str] | None]] = {}
+        self._kinds: dict[int, Kind] = {}
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         algorithm = self._scene.engine.algorithm
@@ -54,27 +57,30 @@ class MoveHooks:
         begin, end = partial(_append, movers, caller), partial(_pop, movers)
         return Around(begin, end, end, takes=NOTHING)
 
-    def moving(self, pool: Any, tgt: Any, src: Any) -> tuple[Any, Any] | None:
+    def moving(self, pool: Any, tgt: Any, src: Any) -> tuple[Kind, Any, Any] | None:
         """move_kv_cache(tgt_loc, src_loc): recorded with the pairs that the copy was made with."""
-        if self._pool is not None or self._of(pool)[0] is None:
+        if self._pool is not None:
+            return None
+        kind = self._kinds.get(id(pool)) or self._know(pool)
+        if kind[0] is None:
             return None
         self._pool, self._pairs = pool, []
-        return tgt, src
+        return kind, tgt, src
 
-    def moved(self, told: tuple[Any, Any] | None, _: Any) -> None:
+    def moved(self, told: tuple[Kind, Any, Any] | None, _: Any) -> None:
         """Record the pairs that reached the pool's copying core; where none can be seen there, those that the mover was told."""
         if told is None:
             return
-        pool, self._pool = self._pool, None
+        self._pool, (kind, tgt, src) = None, told
         if self._pairs:
             for pair in self._pairs:
-                self._emit(pool, pair)
-        elif not self._of(pool)[1] or not told[0].numel():
-            self._emit(pool, told)
+                self._emit(kind, pair)
+        elif not kind[1] or not tgt.numel():
+            self._emit(kind, (tgt, src))
         else:
             self._scene.journal.emit("note", level="warning", text="a call of the KV mover copied nothing")
 
-    def broke_off(self, told: tuple[Any, Any] | None) -> None:
+    def broke_off(self, told: tuple[Kind, Any, Any] | None) -> None:
         """The mover raised: whatever it copied is recorded."""
         self.moved(told, None)
 
@@ -83,21 +89,18 @@ class MoveHooks:
         if self._pool is not None:
             self._pairs.append((tgt, src))
 
-    def _of(self, pool: Any) -> tuple[str | None, bool, list[str] | None]:
-        """The pool's name, whether its mover surely copies through its core, and what a token consists of."""
-        found = self._names.get(id(pool))
-        if found is None:
-            name = self._scene.engine.pool_name(pool)
-            found = self._names[id(pool)] = (name, _has_core(pool), components_of(pool))
+    def _know(self, pool: Any) -> Kind:
+        name = self._scene.engine.pool_name(pool)
+        found = self._kinds[id(pool)] = (name, _has_core(pool), components_of(pool))
         return found
 
-    def _emit(self, pool: Any, pair: tuple[Any, Any]) -> None:
+    def _emit(self, kind: Kind, pair: tuple[Any, Any]) -> None:
         """Both lists were made for this call, and nobody writes to them again."""
-        name, _, components = self._of(pool)
         load, places = stage_group("move", pair)
-        caller = self._scene.activity.mover
+        caller = self._scene.activity.movers[-1]
         source = "window" if self._window and caller == "accept" else "table"
-        self._scene.journal.defer("move", 1, load, _columns, load, places, name, source, components, caller)
+        given = (load, places, kind[0], source, kind[2], caller)
+        self._scene.journal.defer("move", 1, load, _columns, *given)
 
     def _compact(self) -> Around:
         """_compact_accept_to_front(x, …): values of predict, one fingerprint a row of hidden states (level 3)."""

@@ -31,6 +31,8 @@ FLAT = (
 """Columns of [requests * width] values."""
 SINGLE = ("accept_len", "seq_len", "num_correct_drafts", "new_seq_len")
 """Columns of one value a request."""
+Shape = tuple[int, int, int]
+"""Rows of each request, entries of its accepted path, branches of its tree (-1 without a number)."""
 STAGED = (*FLAT, *SINGLE, "accept_index", "block_start", "bonus", "accepted")
 """The order in which the tensors of a verify are staged."""
 
@@ -63,8 +65,8 @@ class Sampled:
     target_predict: Any = None
     correct: Any = None
 
-    def stage(self, result: Any) -> tuple[Load, range, list[bool]]:
-        """Stage all tensors that there are: what they leave with, their places in it, and which of `STAGED` they are.
+    def stage(self, result: Any) -> tuple[Load, range, list[bool], Shape]:
+        """Stage all tensors that there are: what they leave with, their places in it, which of `STAGED` they are, and the shape.
 
         Args:
             result: GenerationBatchResult of the verify, with new lengths and bonus tokens; None where there is none.
@@ -89,13 +91,9 @@ class Sampled:
             accepted,
         )
         there = [each is not None for each in tensors]
-        load, places = stage_group("verify", list(compress(tensors, there)))
-        return load, places, there
-
-    def shape(self) -> tuple[int, int, int]:
-        """Rows of each request, entries of its accepted path, branches of its tree (-1 without a number)."""
-        given, index_width = self.verify_input, self.triple[2].numel() // len(self.requests)
-        return int(given.draft_token_num), index_width, int(getattr(given, "tree_topk", -1))
+        index_width = accept_index.numel() // len(self.requests.requests)
+        shape = (int(given.draft_token_num), index_width, int(getattr(given, "tree_topk", -1)))
+        return *stage_group("verify", list(compress(tensors, there))), there, shape
 
 
 def _handed_on(result: Any) -> tuple[Any, Any, Any]:
@@ -118,7 +116,7 @@ class _AcceptColumns:
         there: list[bool],
         table_slots: Staged | None,
         requests: Batch,
-        shape: tuple[int, int, int],
+        shape: Shape,
         algorithm: str | None,
         sampling: str,
     ) -> Columns:
@@ -149,9 +147,7 @@ class _AcceptColumns:
 accept_columns = _AcceptColumns()
 
 
-def _settled(
-    requests: Batch, shape: tuple[int, int, int], algorithm: str | None, sampling: str, values: Columns
-) -> Columns:
+def _settled(requests: Batch, shape: Shape, algorithm: str | None, sampling: str, values: Columns) -> Columns:
     """What is known without the device: it is a value for all rows, or a list that verifies share."""
     (width, _, topk), count = shape, len(requests)
     return {
@@ -168,7 +164,7 @@ def _settled(
     }
 
 
-def _arrived(values: Columns, slots: Any, count: int, shape: tuple[int, int, int]) -> Columns:
+def _arrived(values: Columns, slots: Any, count: int, shape: Shape) -> Columns:
     """What came from the device.
 
     Args:

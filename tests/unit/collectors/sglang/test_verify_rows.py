@@ -42,9 +42,9 @@ def sampled(**changes):
 
 def columns_later(batch, result):
     """Send now; the columns are made when they are asked for."""
-    load, places, there = batch.stage(result)
+    load, places, there, shape = batch.stage(result)
     staging.send()
-    given = (there, batch.table_slots, batch.requests, batch.shape(), "eagle", batch.sampling)
+    given = (there, batch.table_slots, batch.requests, shape, "eagle", batch.sampling)
     return lambda: accept_columns(load, places, *given)
 
 
@@ -106,7 +106,7 @@ def outbox(monkeypatch):
     box = Outbox(device)
     words.long()
     monkeypatch.setattr(staging, "_is_away", lambda tensor: True)
-    monkeypatch.setattr(staging, "_outbox", lambda device: box)
+    monkeypatch.setitem(staging._outboxes, torch.device("cpu"), box)
     return box
 
 
@@ -118,11 +118,11 @@ def test_many_verifies_together_are_what_they_are_one_by_one(outbox, differs):
         batch.correct = ints(step, 2 * step)
         batch.table_slots = None if differs == "window" and step == 1 else batch.table_slots
         following = SimpleNamespace(bonus_tokens=ints(13, 25 + step))
-        load, places, there = batch.stage(
+        load, places, there, shape = batch.stage(
             SimpleNamespace(new_seq_lens=ints(7, 10), next_draft_input=following)
         )
         outbox.send()
-        own = (batch.table_slots, batch.requests, batch.shape(), "eagle", batch.sampling)
+        own = (batch.table_slots, batch.requests, shape, "eagle", batch.sampling)
         given.append((load, places, there, *own))
     each = [Block("accept", 2, accept_columns(*one), 7 * step) for step, one in enumerate(given)]
     found = accept_columns.together(given)
@@ -135,9 +135,9 @@ def test_many_verifies_together_are_what_they_are_one_by_one(outbox, differs):
 def test_a_recorder_makes_columns_late_and_drops_what_never_arrived(outbox, tmp_path):
     recorder = Recorder(tmp_path / "r.speckv", {})
     for step in range(5):
-        load, places, there = (batch := sampled()).stage(None)
+        load, places, there, shape = (batch := sampled()).stage(None)
         outbox.send() if step != 3 else setattr(outbox, "load", Load())
-        own = (batch.table_slots, batch.requests, batch.shape(), "eagle", batch.sampling)
+        own = (batch.table_slots, batch.requests, shape, "eagle", batch.sampling)
         awaited = load if step != 3 else None
         recorder.defer("accept", 2, step, None, awaited, accept_columns, (load, places, there, *own))
     recorder.close()
