@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from speckv_debug.checks.evidence import number
+from speckv_debug.checks.length_commits import explain_passed_over, explain_unverified
 from speckv_debug.checks.length_evidence import lengths_of, two_verifies
 from speckv_debug.checks.length_growth import judge_grants, judge_growth
 from speckv_debug.checks.length_order import judge_order, judge_repeats
@@ -28,7 +29,7 @@ NO_LIFE = "the event names no row and epoch"
     needs=("accept",),
     scope="successions",
     look_at="eagle_worker verify (new_seq_lens = seq_lens + accept_lens)",
-    follows=("ACC-COUNT", "LEN-SEQ", "OWN-ROW"),
+    follows=("ACC-COUNT", "LEN-SEQ", "LEN-COMMIT", "OWN-ROW"),
 )
 def sequence_grows_by_accepted(verifies: Successions) -> Judgement:
     """The length after a verify is the length before plus the accepted rows, and the next verify starts from it.
@@ -95,12 +96,13 @@ def committed_within_allocated(told: United) -> Judgement:
     needs=("lengths", "accept"),
     scope="commits",
     look_at=RESULT,
-    follows=("ACC-COUNT", "LEN-COMMIT", "OWN-ROW"),
+    follows=("ACC-COUNT", "LEN-ORDER", "LEN-COMMIT", "OWN-ROW"),
 )
 def commit_equals_accepted(commits: Commits) -> Judgement:
     """Processing the result of a verify commits as many tokens as the verify accepted.
 
-    The commit is compared with the accept of its own step: under overlap the host lags one verify behind.
+    The commit is compared with the accept of its own step: under overlap the host lags one verify behind. Each commit has
+    its accept, and no verify is passed over: results are committed in order.
 
     Exceptions: fewer, where the engine cut the output (stop, grammar, max_len); an accept without a commit, because the
     request had ended; builds before SGLang 0.5.15 commit the bonus ahead of the result.
@@ -109,13 +111,14 @@ def commit_equals_accepted(commits: Commits) -> Judgement:
     measured = (n != NULL) & (before != NULL) & (now != NULL)
     fits = _fits(commits, now - np.where(before == NULL, 0, before), n)
     published = (before == NULL) & (now != NULL) & (now == commits.new_seq_len)
+    wrong = measured & ~fits & (commits.life >= 0) | commits.unverified | (commits.passed_over >= 0)
     reasons = {
         NO_LIFE: commits.life < 0,
         "no accept of the same step and row": commits.accept < 0,
         "no earlier length of the request to measure from": (before == NULL) & ~published,
         "no accept_len or committed": ~measured & ~published,
     }
-    return verdict(measured & ~fits & (commits.life >= 0), lambda i: _explain_commit(commits, i), reasons)
+    return verdict(wrong, lambda i: _explain_commit(commits, i), reasons)
 
 
 def _fits(commits: Commits, grown: Int64s, n: Int64s) -> Mask:
@@ -127,6 +130,10 @@ def _fits(commits: Commits, grown: Int64s, n: Int64s) -> Mask:
 
 
 def _explain_commit(commits: Commits, i: int) -> Details:
+    if commits.unverified[i]:
+        return explain_unverified(commits, i)
+    if commits.passed_over[i] >= 0:
+        return explain_passed_over(commits, i)
     n, before, now = (
         int(v[i]) for v in (commits.accept_len, commits.committed_before, commits.ints("committed"))
     )

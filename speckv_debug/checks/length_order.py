@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from speckv_debug.checks.evidence import number
+from speckv_debug.checks.length_commits import place_of_missing
 from speckv_debug.checks.length_evidence import lengths_of
 from speckv_debug.checks.rule import Details, Judgement
 from speckv_debug.checks.verdict import verdict
@@ -61,4 +62,5 @@ def _explain_repeat(repeats: Repeats, i: int) -> Details:
         expected=f"{name} {due}, as at event {repeats.spans[0][i]}",
         actual=f"{name} {now}",
         evidence=(lengths_of(repeats.lengths, int(repeats.life[i]), int(repeats.seq[i])),),
+        place=place_of_missing(repeats, i) if name == "committed" else None,
     )

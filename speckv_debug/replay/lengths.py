@@ -116,7 +116,45 @@ class Commits(Picked):
     def looks_further(self) -> Mask:
         """What a window of the process may not hold all of: the accept may be elsewhere, or a bonus that was claimed."""
         lacking = (self.life >= 0) & (self.ints("step") != NULL) & (self.accept < 0)
-        return np.asarray(lacking | preclaims(self.info))
+        return np.asarray(lacking | preclaims(self.info) | (self.passed_over >= 0))
+
+    @cached_property
+    def unverified(self) -> Mask:
+        """Commits that add to the length, of a step whose accept is not in a recording that has all of them."""
+        told, seen = self.lengths.columns("accept"), self.info.from_start and self.info.records("accept")
+        whole = seen and len(told) > 0 and not told.absent("step").any()
+        lacking = (self.life >= 0) & (self.ints("step") != NULL) & (self.accept < 0)
+        now, before = self.ints("committed"), self.committed_before
+        return np.asarray(
+            lacking & whole & (now != NULL) & (before != NULL) & (now != before), dtype=np.bool_
+        )
+
+    @cached_property
+    def passed_over(self) -> Int64s:
+        """The accept before each commit's own that no commit of the life is about, -1 if there is none.
+
+        Results are committed in the order of their steps: whoever commits a later one has run on. The verify that is in
+        flight while a session's turn ends is of no account, nor is one before a prefill.
+        """
+        accepts, verifies = self.lengths.columns("accept"), self.lengths.verifies
+        seq, step = (np.append(accepts.ints(name), NULL) for name in ("seq", "step"))
+        earlier = self.lengths.lives.before("accept", seq[self.accept], self.life, ~verifies.padding)
+        done = np.zeros(len(accepts) + 1, dtype=np.bool_)
+        done[self.accept] = True
+        own = np.append(verifies.accepted, NULL)[earlier]
+        behind = (step[earlier] != NULL) & (step[earlier] < step[self.accept]) & (own != NULL) & (own > 0)
+        found = (self.accept >= 0) & (earlier >= 0) & ~done[earlier] & behind & self.info.records("lengths")
+        return np.where(found & (self._began_anew < seq[earlier]), earlier, -1)
+
+    @property
+    def _began_anew(self) -> Int64s:
+        """`seq` of the last event before each commit that ends a turn, or that changes the length but for verifies."""
+        told, releases = self.columns, self.lengths.columns("release")
+        usual = told.texts("cause").equal("spec_prepare", "verify_commit")
+        turned = self.lengths.lives.before("lengths", self.seq, self.life, ~usual & self.lengths.main)
+        released = self.lengths.lives.before("release", self.seq, self.life)
+        latest = np.append(told.ints("seq"), -1)[turned], np.append(releases.ints("seq"), -1)[released]
+        return np.asarray(np.maximum(*latest), dtype=np.int64)
 
     @cached_property
     def accept_len(self) -> Int64s:
@@ -168,7 +206,10 @@ class Commits(Picked):
         accept = np.append(self.lengths.columns("accept").ints("seq"), 0)[self.accept]
         before = np.append(self.columns.ints("seq"), 0)[self.before]
         accept, before = np.where(self.accept < 0, seq, accept), np.where(self.before < 0, seq, before)
-        return np.minimum(np.minimum(accept, before), seq), np.maximum(accept, seq)
+        first = np.minimum(np.minimum(accept, before), seq)
+        looking = self.unverified | (self.passed_over >= 0)
+        first = np.where(looking, np.minimum(first, _taken(self.lengths.lives.begin, self.life, 0)), first)
+        return first, np.maximum(accept, seq)
 
     def _accepts(self) -> Int64s:
         lives, steps = self.lengths.lives.of("accept"), self.lengths.columns("accept").ints("step")

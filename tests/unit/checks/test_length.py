@@ -215,6 +215,80 @@ def test_a_commit_without_its_accept_is_unknown() -> None:
     assert run.check("LEN-COMMIT").checked["LEN-COMMIT"] == 0
 
 
+def test_a_commit_of_a_step_that_verified_nothing() -> None:
+    run = overlapped(13, 15)
+    del run.lines[1]
+    result = run.check("LEN-COMMIT", "LEN-SEQ")
+    (finding,) = result.findings
+    assert (finding.rule, finding.step, finding.request) == ("LEN-COMMIT", 2, "r1")
+    assert "no verify of the step accepted any" in finding.message
+
+
+def test_a_commit_without_an_accept_stands_at_the_launch_and_explains_the_jump() -> None:
+    run = Lengths()
+    run.told(10, 20, "extend")
+    for step, (start, accepted) in enumerate([(10, 3), (13, 2), (15, 2)], start=2):
+        run.step = step
+        run.add("forward", mode="target_verify", pool="full", **run.who(1, None, 1), start=start)
+        run.verify(start, accepted)
+    for run.step, committed in ((2, 13), (3, 15), (4, 17)):
+        run.told(committed, 20, "verify_commit")
+    del run.lines[4]
+    result = run.check("LEN-COMMIT", "LEN-SEQ")
+    (root,) = (f for f in result.findings if f.cause is None)
+    assert (root.rule, root.step, root.first_seq) == ("LEN-COMMIT", 3, 3)
+    assert rules_of(result) == {"LEN-COMMIT", "LEN-SEQ"}
+
+
+def test_a_commit_without_its_accept_where_one_may_be_lost() -> None:
+    run = overlapped(13, 15)
+    del run.lines[1]
+    for line, seq in zip(run.lines, (0, 2, 3, 4), strict=True):
+        line["seq"] = seq
+    assert not found(run, "LEN-COMMIT") and run.check("LEN-COMMIT").checked["LEN-COMMIT"] == 1
+
+
+def passed_over(**between: Any) -> Lengths:
+    """Two verifies of which only the later is committed."""
+    run = overlapped()
+    if between:
+        run.lines.insert(2, run.who(1, None, 1) | {"step": 2} | between)
+    run.step = 3
+    run.told(15, 20, "verify_commit")
+    return run
+
+
+def test_a_verify_that_is_not_committed_though_the_next_one_is() -> None:
+    result = passed_over().check("LEN-COMMIT")
+    (finding,) = result.findings
+    assert (finding.step, finding.first_seq) == (2, 1)
+    assert (
+        finding.message == "the 3 rows that the verify accepted are not committed, those of the next one are"
+    )
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        {"event": "release", "kind": "session_trim", "committed": 10, "allocated": 20, "target": 10},
+        {"event": "lengths", "committed": 13, "allocated": 20, "cause": "session_restore"},
+    ],
+)
+def test_the_verify_in_flight_as_a_turn_ends_is_not_committed(between: dict[str, Any]) -> None:
+    assert not any("not committed" in f.message for f in passed_over(**between).check("LEN-COMMIT").findings)
+
+
+@pytest.mark.parametrize(("found_committed", "place"), [(13, (2, 1)), (14, (4, 3))])
+def test_a_report_that_is_missing_is_looked_for_at_its_verify(
+    found_committed: int, place: tuple[int, int]
+) -> None:
+    run = overlapped()
+    run.step = 4
+    run.reserve(found_committed, 20, 4, 20)
+    (finding,) = run.check("LEN-ORDER").findings
+    assert (finding.step, finding.first_seq) == place
+
+
 def test_the_published_length_stands_in_for_an_earlier_report() -> None:
     run = Lengths()
     run.verify(10, 3)
