@@ -194,7 +194,7 @@ def _explain_stale(commits: LateCommits, i: int) -> Details:
     needs=(),
     scope="growths",
     look_at=RESERVE,
-    follows=("LEN-ALLOC", "OWN-ALIAS"),
+    follows=("LEN-ALLOC", "LOC-WIDTH", "OWN-ALIAS"),
 )
 def reserve_grows_as_due(growths: United) -> Judgement:
     """A decode preparation grows the row to max(K, ceil(C + reserve)), rounded to the allocator's page, and gets that.
