@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from speckv_debug.checks.about import about
 from speckv_debug.checks.folding import Fold
 from speckv_debug.checks.rule import Details, Judgement, Rule, Scope
 from speckv_debug.model.finding import Finding
@@ -36,6 +37,7 @@ def finding_of(
         row=place.row,
         epoch=place.epoch,
         pool=place.pool,
+        about=about(rule.id, place.pool, view.info),
     )
 
 

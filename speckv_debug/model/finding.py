@@ -41,6 +41,7 @@ class Finding:
         expected: What the law asks for, as text.
         actual: What the engine did, as text.
         first_seq: `seq` of the first event that breaks the law.
+        about: Of state and pages beside the main KV: which of both, whose, and what its clean-up is for.
         folded: Of the note that counts a rule's other findings: how many they are.
         repeats: How many further instances broke it in the same way and were folded into this one.
         cause: `first_seq` of the finding that this one follows from, or None for a root cause.
@@ -61,6 +62,7 @@ class Finding:
     expected: str | None = None
     actual: str | None = None
     evidence: tuple[Evidence, ...] = ()
+    about: str | None = None
     first_seq: int = 0
     repeats: int = 0
     cause: int | None = None

@@ -104,6 +104,7 @@ def _numbers(finding: Finding, law: Law | None) -> Html:
     pairs: list[tuple[str, object]] = [("law", law.law)] if law else []
     pairs += [("due", finding.expected)] if finding.expected else []
     pairs += [("engine", finding.actual)] if finding.actual else []
+    pairs += [("about", finding.about)] if finding.about else []
     pairs += [("look at", element("code", law.look_at))] if law and law.look_at else []
     return facts([*pairs, ("where", element("span", process, *_where(finding)))])
 

@@ -44,6 +44,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "message": finding.message,
         "expected": finding.expected,
         "actual": finding.actual,
+        "about": finding.about,
         "evidence": [_evidence(evidence) for evidence in finding.evidence],
         "first_seq": finding.first_seq,
         "repeats": finding.repeats,

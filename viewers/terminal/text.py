@@ -120,6 +120,7 @@ def _block(cause: RootCause, result: CheckResult, paint: Paint, several: bool) -
     yield from _field("engine", root.actual)
     for evidence in root.evidence:
         yield from _evidence(evidence, paint)
+    yield from _field("about", root.about)
     if law is not None and law.look_at:
         yield from _field("look at", law.look_at)
     if root.repeats:

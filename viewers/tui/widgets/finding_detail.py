@@ -65,6 +65,7 @@ def finding_lines(entry: Entry, law: Law | None, width: int) -> Iterator[Content
 def _fields(finding: Finding) -> Iterator[tuple[str, str | None]]:
     yield "due", finding.expected
     yield "engine", finding.actual
+    yield "about", finding.about
     yield "request row", finding.row is not None and f"{finding.row}, epoch {_known(finding.epoch)}" or None
     yield "slots", _numbers(finding.slots)
     yield "pages", _numbers(finding.pages)

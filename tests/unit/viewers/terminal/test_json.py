@@ -10,7 +10,7 @@ from speckv_debug.model.process import Rank
 from speckv_debug.viewers.terminal.json import render
 
 KEYS = ["rule", "severity", "process", "step", "request", "row", "epoch", "pool", "slots", "pages", "ranks"]
-KEYS += ["message", "expected", "actual", "evidence", "first_seq", "repeats", "cause"]
+KEYS += ["message", "expected", "actual", "about", "evidence", "first_seq", "repeats", "cause"]
 
 
 def test_keys_are_always_there() -> None:
@@ -33,7 +33,7 @@ def test_keys_are_always_there() -> None:
     ]
     assert list(value["findings"][0]) == KEYS
     assert {key for key, held in value["findings"][0].items() if held is None} == {
-        "step", "request", "row", "epoch", "pool", "slots", "pages", "ranks", "expected", "actual", "cause",
+        "step", "request", "row", "epoch", "pool", "slots", "pages", "ranks", "expected", "actual", "cause", "about",
     }  # fmt: skip
     assert value["unknown"] == [{"rule": "Y", "why": "w", "instances": 2}]
     assert (value["verdict"], value["checked"]) == ("clean", {"X": 3})
