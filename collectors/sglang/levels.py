@@ -19,7 +19,7 @@ HOOKS = dict.fromkeys(
         *("allocate", "alloc_extend", "alloc_decode", "write_extend", "write_spec", "row_write"),
         *("group_begin", "group_end", "prepare_verify", "prepare_verify_ngram"),
         *("match", "lock", "unlock", "reset", "admit", "admit_chunk", "compact"),
-        *("arrive", "next_batch", "process_result"),
+        *("arrive", "next_batch", "process_result", "free_swa", "swa_set", "swa_clear"),
     ),
     DETAILED,
 )

@@ -13,6 +13,7 @@ from speckv_debug.collectors.calls import Call, call_site
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.activity import Grant
+from speckv_debug.collectors.sglang.levels import DETAILED
 from speckv_debug.collectors.sglang.requests import NOBODY, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene, tensor_like
 from speckv_debug.collectors.sglang.swa import record_cleared, record_peers
@@ -30,6 +31,7 @@ class PageHooks:
         self._inside: set[str] = set()
         self._groups = 0
         self._group: int | None = None
+        self._maps = scene.engine.has_window and scene.level >= DETAILED
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         yield from ()
@@ -138,7 +140,7 @@ class PageHooks:
         return allocator is self._scene.engine.allocator and not {"alloc", "free"} & self._inside
 
     def _clear_peers(self, slots: Any) -> None:
-        if self._scene.engine.has_window and slots.numel():
+        if self._maps and slots.numel():
             record_cleared(self._scene, stage(slots), self._scene.engine.page_size)
 
     def free_pages(self, call: Call) -> Steps:

@@ -1,6 +1,7 @@
 """Models with a sliding window: peers of slots, how far a request gave its slots up, and what is said of the window."""
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from speckv_debug.collectors.sglang import describe
 from speckv_debug.collectors.sglang.coverage import untaken_tables
 from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.lengths import LengthHooks
+from speckv_debug.collectors.sglang.levels import HOOKS, hooked
 from speckv_debug.collectors.sglang.loop import ResultSteps
 from speckv_debug.collectors.sglang.pages import PageHooks
 from tests.unit.collectors.sglang.entering import enter
@@ -77,6 +79,15 @@ def test_a_free_takes_the_peers_along_and_a_free_of_the_full_side_does_not(windo
     allocator.free(torch.tensor([2]))
     assert window.sink.of("free", "slots") == [([1],), ([2],)]
     assert window.sink.of("swa_map", "full_slots", "swa_slots") == [([1], [0]), ([2], [0])]
+
+
+def test_at_level_1_nothing_is_read_for_the_sake_of_peers(window):
+    window.scene = replace(window.scene, level=1)
+    window.install(PageHooks)
+    window.engine.allocator.free(torch.tensor([2]))
+    assert window.sink.of("free", "slots") == [([2],)]
+    assert window.sink.of("swa_map") == []
+    assert not {"free_swa", "swa_set", "swa_clear"} & {name for name in HOOKS if hooked(name, 1)}
 
 
 def prepared(toy, req):
