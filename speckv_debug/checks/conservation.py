@@ -1,8 +1,9 @@
-"""OWN-CONSERVE: no page of a pool is lost, and none counted twice."""
+"""OWN-CONSERVE: no page of a pool is lost, none counted twice, and none kept from eviction by nobody."""
 
 from __future__ import annotations
 
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
+from speckv_debug.checks.tree_locks import explain_lock
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.text import plural, quantity
 from speckv_debug.replay.page_history import page_history, ranges
@@ -19,7 +20,7 @@ HISTORIES = 2
     scope="pool_totals",
     look_at="SchedulerInvariantChecker._check_full_pool",
     follows=(
-        *("OWN-DFREE", "OWN-PAGESAFE", "OWN-UAF", "OWN-ALIAS", "OWN-ORPHAN", "OWN-LEAK"),
+        *("OWN-DFREE", "OWN-PAGESAFE", "OWN-UAF", "OWN-ALIAS", "OWN-ORPHAN", "OWN-LEAK", "OWN-PUBLISH"),
         *("LOC-WIDTH", "LEN-ORDER", "LEN-ALLOC", "LEN-COMMIT"),
     ),
 )
@@ -27,17 +28,21 @@ def every_page_counted_once(totals: PoolTotals) -> Judgement:
     """What is available, evictable, protected, held by sessions and by running requests adds up to the pool.
 
     Judged at settled points, outside free groups: what the engine counts, beside whom the ledger knows to hold the rest. A
-    difference is shown as the pages that nobody holds, or that were freed twice.
+    difference is shown as the pages that nobody holds, or that were freed twice. Protected is what requests lock in the
+    prefix tree: a request locks what it was served, gives up the locks that it took, and holds none when it has ended.
 
     Exceptions: pages of requests that run or wait with pages, of transfers and of sessions; once a session went on, and
     while requests run on SGLang 0.5.22 and later, which count turns that run as the session's, the engine's figure of
     sessions is not compared. The pools of hybrid models, whose cap moves unless the process says `unified_memory: false`,
-    and decode context parallelism, whose counters have other units, are unknown.
+    and decode context parallelism, whose counters have other units, are unknown; so are locks of sessions, and those of a
+    recording in which a lock names no request.
     """
     return Judgement(failed=totals.failed, unknown=totals.unknown, explain=lambda i: _explain(totals, i))
 
 
 def _explain(totals: PoolTotals, i: int) -> Details:
+    if totals.event(i)[0] == "cache":
+        return explain_lock(totals, i)
     total, place, ledger = totals.total(i), totals.place(i), totals.ledger
     if total.missing > 0 and total.lost:
         pages, why = total.lost, "which nobody holds"

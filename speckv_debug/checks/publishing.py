@@ -24,7 +24,7 @@ SHOWN = 8
 def published_when_committed(inserts: Publications) -> Judgement:
     """The prefix tree takes only positions that are committed, in the slots that the request's row names there.
 
-    And nobody who is served a node runs at a step before its slots are written.
+    They end where the key ends. And nobody who is served a node runs at a step before its slots are written.
 
     Exceptions: a node that is published before the forward that writes it, where the write comes at the step of its first
     reader or earlier; keys of pairs, which end one entry earlier; tokens behind max_new_tokens, which are published on
@@ -36,7 +36,9 @@ def published_when_committed(inserts: Publications) -> Judgement:
 def _explain(inserts: Publications, i: int) -> Details:
     broken, place, (_, row) = inserts.broken(i), inserts.place(i), inserts.event(i)
     first, last = broken.positions or (0, 0)
-    slots, start = _published(inserts, row, broken), inserts.ledger.events.slots["cache"].ints("start")[row]
+    rows, slots = inserts.ledger.events.slots["cache"], _published(inserts, row, broken)
+    start, key_len = rows.ints("start")[row], rows.ints("key_len")[row]
+    end = start + rows.count(row)
     of = named(place.request)
     positions = f"positions [{first}, {last + 1})" if last > first else f"position {first}"
     message, expected = {
@@ -48,12 +50,15 @@ def _explain(inserts: Publications, i: int) -> Details:
             f"the tree takes slots {ranges(slots)} for {positions} of {of}, whose row names {ranges(broken.slots)}",
             "the slots that the row names",
         ),
+        "key": (
+            f"the tree takes positions [{start}, {end}) of {of}, but the key of the node ends elsewhere",
+            f"the node ends where the key ends, at position {key_len}",
+        ),
         "unwritten": (
-            f"slot {slots[0]} ({positions} of {of}) was served and read at a step before anyone wrote to it",
+            f"slot {ranges(slots, 1)} ({positions} of {of}) was served and read at a step before anyone wrote to it",
             "the write comes at the step of the first reader, or earlier",
         ),
     }[broken.way]
-    end = start + inserts.ledger.events.slots["cache"].count(row)
     history = (page_history(inserts.ledger, place.pool, page, place.seq) for page in broken.pages[:1])
     return Details(
         message=message,

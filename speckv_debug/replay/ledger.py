@@ -21,6 +21,7 @@ from speckv_debug.replay.ledger_events import GIVING, TABLES, GetColumns, Ledger
 from speckv_debug.replay.ledger_facts import JUDGED, LATE, UNSEEN, End, Facts
 from speckv_debug.replay.ledger_groups import FreeGroups
 from speckv_debug.replay.ledger_heads import Heads
+from speckv_debug.replay.ledger_locks import TreeLocks
 from speckv_debug.replay.ledger_loss import HARMLESS, forget, unproven, untold
 from speckv_debug.replay.ledger_orphans import Orphans
 from speckv_debug.replay.ledger_tenure import ALIVE, Tenure, TenureStore
@@ -86,6 +87,7 @@ class Ledger:
         self.restored: dict[str, Tenure] = {}
         self.groups = FreeGroups()
         self.heads = Heads()
+        self.locks = TreeLocks()
         self.unsettled: list[End] = []
         self.dropped: list[tuple[int, int, int]] = []
         self.orphans = Orphans()
@@ -196,6 +198,7 @@ class Ledger:
             tenure.forget()
         self.groups.lose(self.facts, self.why)
         self.heads.lose(self, self.why)
+        self.locks.lose()
         self.totals.lose()
         self.orphans.lose(self, self.why)
         self.restored.clear()

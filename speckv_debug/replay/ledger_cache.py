@@ -79,11 +79,17 @@ def _evict(ledger: Ledger, index: int, pages: Int64s) -> None:
     ledger.totals.doubt(pages)
 
 
+def _match(ledger: Ledger, index: int, pages: Int64s) -> None:
+    ledger.locks.match(ledger, index)
+
+
 def _lock(ledger: Ledger, index: int, pages: Int64s) -> None:
+    ledger.locks.lock(ledger, index)
     ledger.main.locks[pages] += 1
 
 
 def _unlock(ledger: Ledger, index: int, pages: Int64s) -> None:
+    ledger.locks.unlock(ledger, index)
     ledger.main.locks[pages] = np.maximum(ledger.main.locks[pages] - 1, 0)
 
 
@@ -93,6 +99,7 @@ def _reset(ledger: Ledger, index: int, pages: Int64s) -> None:
     gone = np.flatnonzero((book.tree > 0) | ((book.state == HELD) & (book.refs == 0)))
     _evict(ledger, index, gone)
     book.locks[:] = 0
+    ledger.locks.lose()
     book.disown(gone)
     if ledger.seen_whole:
         ledger.why = ledger.facts.reason(RESET)
@@ -100,6 +107,7 @@ def _reset(ledger: Ledger, index: int, pages: Int64s) -> None:
 
 def _save(ledger: Ledger, index: int, pages: Int64s) -> None:
     """The request ends; the session keeps what it names."""
+    ledger.locks.of_session(ledger.events.slots["cache"].texts("request")[index])
     if (tenure := _named(ledger, index)) is None:
         return
     with ledger.main.changing(pages):
@@ -112,6 +120,7 @@ def _save(ledger: Ledger, index: int, pages: Int64s) -> None:
 def _restore(ledger: Ledger, index: int, pages: Int64s) -> None:
     """The session hands its slots back to the row that comes with the next event of the request."""
     book, request = ledger.main, ledger.events.slots["cache"].texts("request")[index]
+    ledger.locks.of_session(request)
     if (tenure := _saver(ledger, pages)) is None:
         return
     gone = tenure.stale.intersection(pages.tolist())
@@ -127,6 +136,7 @@ def _restore(ledger: Ledger, index: int, pages: Int64s) -> None:
 
 def _close(ledger: Ledger, index: int, pages: Int64s) -> None:
     """The session gives up what it kept; the frees follow."""
+    ledger.locks.of_session(ledger.events.slots["cache"].texts("request")[index])
     tenure = _saver(ledger, pages) or _named(ledger, index)
     with ledger.main.changing(pages):
         ledger.main.session[pages] = NOBODY
@@ -153,6 +163,7 @@ def _saver(ledger: Ledger, pages: Int64s) -> Tenure | None:
 
 ACTIONS = {
     "insert": _insert,
+    "match": _match,
     "evict": _evict,
     "lock": _lock,
     "unlock": _unlock,

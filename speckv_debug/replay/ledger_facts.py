@@ -16,13 +16,13 @@ JUDGED = {
     "alias": ("alloc", "table_write"),
     "dangling": ("forward", "accept", "cache"),
     "owned": ("forward", "accept"),
-    "totals": ("pool_stat",),
+    "totals": ("pool_stat", "cache"),
     "orphan": ("table_write",),
     "publish": ("cache",),
 }
 """What is judged at which events: freed twice, freed while in use, held twice, used while free, written by its holder, the
-sum of the pool, overwritten in a row, put into the tree."""
-RARE = ("orphan", "publish")
+sum of the pool and the locks of the tree, overwritten in a row, put into the tree."""
+RARE = (("orphan", "table_write"), ("publish", "cache"), ("totals", "cache"))
 """Of which most events are no instance."""
 
 
@@ -35,6 +35,7 @@ class Broken:
         other: Tenure that holds the pages too, or None.
         positions: First and last position concerned, in the row of `other` or of the event.
         slots: What was named there, if the event does not say it.
+        at: `seq` and step of the event that the fault goes back to, if it is another one.
     """
 
     way: str
@@ -42,6 +43,7 @@ class Broken:
     other: int | None = None
     positions: tuple[int, int] | None = None
     slots: tuple[int, ...] = ()
+    at: tuple[int, int | None] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,7 +81,7 @@ class Facts:
 
     def prepare(self, law: str, table: str, count: int) -> None:
         """Start a column with nothing judged."""
-        self.codes[law, table] = bytearray([SKIP if law in RARE else UNSEEN]) * count
+        self.codes[law, table] = bytearray([SKIP if (law, table) in RARE else UNSEEN]) * count
 
     def reason(self, text: str) -> int:
         """The code of a reason for not knowing."""

@@ -117,6 +117,7 @@ def settle(ledger: Ledger, ends: list[End]) -> None:
     for end in ends:
         if end.code != UNSEEN:
             continue
+        ledger.locks.settle(ledger, end)
         tenure = ledger.tenures[end.tenure]
         pages = held(ledger, tenure)
         lost = pages[ledger.main.unheld(pages, tenure.id)]

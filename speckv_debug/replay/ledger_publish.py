@@ -27,7 +27,10 @@ def judge_insert(ledger: Ledger, index: int) -> None:
     if tenure is None or start == NULL or tenure.committed < 0:
         why = NOBODY if tenure is None else NO_START if start == NULL else NO_LENGTHS
         return ledger.facts.mark("publish", "cache", index, ledger.facts.reason(why))
-    places = start + np.arange(len(slots))
+    places, end = start + np.arange(len(slots)), rows.ints("key_len")[index]
+    if rows.told(index) and end not in (NULL, start + len(slots)):
+        ends = (min(end, start + len(slots)), max(end, start + len(slots)) - 1)
+        return ledger.facts.fail("publish", "cache", index, _of_key(ledger, index, tenure, ends))
     if len(past := np.flatnonzero(places >= tenure.committed)):
         if not tenure.complete:  # a later report may be among what is missing
             return ledger.facts.mark("publish", "cache", index, ledger.facts.reason(NO_LENGTHS))
@@ -38,6 +41,12 @@ def judge_insert(ledger: Ledger, index: int) -> None:
         stretch = np.arange(other[0], other[-1] + 1)
         return _fail(ledger, index, tenure, "elsewhere", stretch, tuple(named[stretch].tolist()))
     ledger.facts.mark("publish", "cache", index, PASS)
+
+
+def _of_key(ledger: Ledger, index: int, tenure: Tenure, positions: tuple[int, int]) -> Broken:
+    """The node ends elsewhere than its key."""
+    pages = ledger.events.slots["cache"].pages(index)
+    return Broken(way="key", pages=tuple(pages[-1:].tolist()), other=tenure.id, positions=positions)
 
 
 def _fail(

@@ -8,6 +8,7 @@ import numpy as np
 
 from speckv_debug.replay.ledger_book import HELD, NOBODY, UNKNOWN, lowest
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
+from speckv_debug.replay.ledger_locks import event_at
 from speckv_debug.replay.ledger_tenure import WIDEST, Tenure
 from speckv_debug.replay.ragged import NULL, Int64s
 
@@ -39,6 +40,7 @@ def row_alloc(ledger: Ledger, index: int) -> None:
     old = ledger.rows.get(row)
     if row == NULL or row < 0 or (old is not None and _same_life(old, epoch, request)):
         return
+    ledger.locks.begins(request, event_at(ledger, "row_alloc", index))
     _meet(ledger, row, epoch, request, whole=True)
 
 

@@ -143,8 +143,10 @@ class LedgerStream:
         facts, stayed = self.ledger.facts, {}
         for (law, table), codes in facts.codes.items():
             behind = gone.get(table, len(codes))
-            self.counts[law].add(codes[:behind] if law != TOTALS else PoolTotals(self.ledger).codes.tobytes())
+            if law != TOTALS:
+                self.counts[law].add(codes[:behind])
             stayed[law, table] = codes[behind:]
+        self.counts[TOTALS].add(PoolTotals(self.ledger).codes.tobytes())
         self.counts[LEAK].add(bytes(end.code for end in facts.ends if end.code != UNSEEN or not gone))
         facts.ends = [end for end in facts.ends if end.code == UNSEEN]
         facts.broken.clear()

@@ -1,9 +1,9 @@
-"""What OWN-CONSERVE looks at: the engine's figures of the main pool beside the ledger's, one instance a settled point."""
+"""What OWN-CONSERVE looks at: the engine's figures of the main pool beside the ledger's, and the locks of the tree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from speckv_debug.replay.engine_version import counts_turns_as_sessions
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ledger_facts import FAIL, PASS
 from speckv_debug.replay.ownership import EventFacts
+from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
 
 FIGURES = ("available", "evictable", "protected", "session", "total")
@@ -49,7 +50,9 @@ class PoolTotal:
 
 
 class PoolTotals(EventFacts):
-    """Available, evictable, protected and session slots, those of running requests, and the pool's size.
+    """One instance a settled point, and one a lock and unlock of the prefix tree.
+
+    A settled point: available, evictable, protected and session slots, those of running requests, and the pool's size.
 
     The engine tells the first four; whose the rest is the ledger knows. What a session's pages are called while a turn
     runs differs (SGLang 0.5.22 and later count them as the session's): once a session went on, and there while any request
@@ -59,8 +62,10 @@ class PoolTotals(EventFacts):
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger, "totals")
         columns = ledger.events.rows["pool_stat"].columns
-        self._told = {name: columns.ints(name)[self._row] for name in FIGURES}
-        self._free, self._tree, self._session = ledger.totals.counted[:, self._row]
+        self._points = np.flatnonzero(self._table == self._tables.index("pool_stat"))
+        self._stats = self._row[self._points]
+        self._told = {name: columns.ints(name)[self._stats] for name in FIGURES}
+        self._free, self._tree, self._session = ledger.totals.counted[:, self._stats]
         self._size = ledger.page_size
         self._rest = self._told["total"] // self._size - _named(ledger)
         self._compared = self._told["session"] != NULL
@@ -68,35 +73,45 @@ class PoolTotals(EventFacts):
         if counts_turns_as_sessions(ledger.info):
             self._compared &= self._told["total"] // self._size == self._known() + self._session
         self.missing = self._missing()
-        self.codes = self._judged()
+        self.codes[self._points] = self._judged(self.codes[self._points])
+
+    def place(self, index: int) -> Place:
+        """Where the event stands, or the one that the fault goes back to."""
+        place, broken = super().place(index), self.ledger.facts.broken.get((self.law, *self.event(index)))
+        return (
+            place
+            if broken is None or broken.at is None
+            else replace(place, seq=broken.at[0], step=broken.at[1])
+        )
 
     @property
     def _seq(self) -> Int64s:
-        return self.ledger.events.rows["pool_stat"].columns.ints("seq")[self._row]
+        return self.ledger.events.rows["pool_stat"].columns.ints("seq")[self._stats]
 
     def total(self, index: int) -> PoolTotal:
         """The figures of one settled point."""
-        told: dict[str, int | None] = {name: int(values[index]) for name, values in self._told.items()}
-        if not self._compared[index]:
+        at = int(np.searchsorted(self._points, index))
+        told: dict[str, int | None] = {name: int(values[at]) for name, values in self._told.items()}
+        if not self._compared[at]:
             told["session"] = None
         size, lost = self._size, self.ledger.totals.lost.get(self.event(index)[1], ())
-        known = [int(column[index]) * size for column in (self._free + self._rest, self._tree, self._session)]
+        known = [int(column[at]) * size for column in (self._free + self._rest, self._tree, self._session)]
         return PoolTotal(
             told=told,
             free=known[0],
             tree=known[1],
             session=known[2],
             running=(told["total"] or 0) - sum(known) - len(lost) * size,
-            missing=int(self.missing[index]),
+            missing=int(self.missing[at]),
             lost=lost,
-            suspects=_suspects(self.ledger, int(self._seq[index])),
+            suspects=_suspects(self.ledger, int(self._seq[at])),
         )
 
     def _known(self) -> Int64s:
         """Pages that are free, the tree's, lost or never named."""
-        lost = np.zeros(len(self), dtype=np.int64)
+        lost = np.zeros(len(self._stats), dtype=np.int64)
         for row, pages in self.ledger.totals.lost.items():
-            lost[self._row == row] = len(pages)
+            lost[self._stats == row] = len(pages)
         return np.asarray(self._free + self._tree + self._rest + lost, dtype=np.int64)
 
     def _missing(self) -> Int64s:
@@ -105,8 +120,8 @@ class PoolTotals(EventFacts):
         told = told + np.where(self._compared, self._told["session"], 0)
         return np.asarray(known * self._size - told, dtype=np.int64)
 
-    def _judged(self) -> npt.NDArray[np.uint8]:
-        codes, reason = self.codes.copy(), self.ledger.facts.reason
+    def _judged(self, codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        reason = self.ledger.facts.reason
         for hit, why in self._unjudged():
             codes[(codes == PASS) & hit] = reason(why)
         codes[(codes == PASS) & (np.abs(self.missing) >= self._size)] = FAIL
