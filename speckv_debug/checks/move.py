@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from speckv_debug.checks.accept import NO_PATH
+from speckv_debug.checks.compact_evidence import explain_cut, explain_predicted
 from speckv_debug.checks.evidence import number, row_name, value_at
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
@@ -230,7 +231,8 @@ def _explain_missing(scope: Settlements, i: int) -> Details:
 def compacted_rows(scope: Compactions) -> Judgement:
     """After compaction the k-th accepted row stands at place k of its block, in predictions and hidden rows alike.
 
-    `after[o + k] = before[accept_index[k]]` for k < n.
+    `after[o + k] = before[accept_index[k]]` for k < n. The predictions before it are those of the verify, and both lists hold
+    the whole batch.
 
     Exceptions: what stands behind n is not read and holds anything; NGRAM gathers into blocks as wide as accept_index;
     a chain is compact already; hidden states may be absent.
@@ -238,7 +240,10 @@ def compacted_rows(scope: Compactions) -> Judgement:
     batch, verify = scope.verifies, scope.verify
     owners, due, found = scope.due_and_found()
     unread = any_per_list((due == NULL) | (found == NULL), owners, len(scope))
-    failed = any_per_list((due != found) & (due != NULL) & (found != NULL), owners, len(scope))
+    predicted = scope.predicted()
+    wrong = (due != found) & (due != NULL) & (found != NULL)
+    wrong |= (due != predicted) & (due != NULL) & (predicted != NULL)
+    failed = any_per_list(wrong, owners, len(scope)) | scope.cut
     failed &= ~batch.padding[verify]
     reasons = {
         NO_PATH: ~batch.path_known[verify] & ~batch.padding[verify],
@@ -251,6 +256,10 @@ def compacted_rows(scope: Compactions) -> Judgement:
 def _explain_compact(scope: Compactions, i: int) -> Details:
     owners, due, found = scope.due_and_found()
     mine = owners == i
+    if scope.cut[i]:
+        return explain_cut(scope, i)
+    if (due[mine] == found[mine]).all():
+        return explain_predicted(scope, i, scope.predicted()[mine].tolist(), due[mine].tolist())
     due_rows, found_rows = due[mine].tolist(), found[mine].tolist()
     path = scope.verifies.path[int(scope.verify[i])].tolist()
     block = int(scope.verifies.block_start[scope.verify[i]])

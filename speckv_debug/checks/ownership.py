@@ -28,7 +28,7 @@ RELEASE = "release_kv_cache, _release_overallocated_kv_indices"
 def freed_once(frees: EventFacts) -> Judgement:
     """A page goes to the free list only if it is not there already.
 
-    A free inside a group takes effect at the group's end. At page size 1 a slot named twice is freed twice, in one event
+    A free inside a group takes effect at the group's end, and the page is granted again behind it. At page size 1 a slot named twice is freed twice, in one event
     or in one group; above, two slots of one page named within a group are one free.
 
     Exceptions: the dummy page, which engines leave out; a page whose holder was never recorded is unknown.
@@ -90,7 +90,7 @@ def no_use_after_free(uses: EventFacts) -> Judgement:
 def one_live_holder(holds: EventFacts) -> Judgement:
     """Two running requests hold one page only if it lies in a prefix that they share through the tree.
 
-    Judged when a page is granted and when a row names it. A page of the tree is shared only at the tree's positions.
+    Judged when a page is granted, which is free then, and when a row names it. A page of the tree is shared only at the tree's positions.
 
     Exceptions: a session's row that runs again; the draft pool uses the ids of the target; pages loaded back from the
     host.
@@ -130,7 +130,8 @@ def overwritten_slots_have_a_holder(overwrites: EventFacts) -> Judgement:
 def nothing_left_behind(ends: RequestEnds) -> Judgement:
     """After a request has ended, every page that it ever held is free or held by someone else.
 
-    Judged at the next quiet point: a pool_stat outside a free group, or a launch of a later step. Holders are the tree, a
+    Judged at the next quiet point: a pool_stat outside a free group, or a launch of a later step; of a page also when it is
+    granted again. A free group that is open in the step behind its own has no end. Holders are the tree, a
     session, a transfer, a free group that has not ended, and other running requests.
 
     Exceptions: a reject frees nothing while the request runs; what the tree, a session or the host retains.

@@ -21,6 +21,8 @@ def explain_again(frees: EventFacts, i: int) -> Details:
     """A page that was in the free list already."""
     broken, place, (table, row) = frees.broken(i), frees.place(i), frees.event(i)
     slots, page = slots_in(frees.ledger.events.slots[table], row, broken.pages), broken.pages[0]
+    if broken.way == "early":
+        return _explain_early(frees, place, broken, slots)
     first = last_event(frees.ledger, "free", place.pool, page, place.seq)
     where = {
         "itself": "the same free, which names it twice",
@@ -35,6 +37,20 @@ def explain_again(frees: EventFacts, i: int) -> Details:
         slots=slots,
         pages=broken.pages,
         evidence=_histories(frees.ledger, place, broken.pages),
+    )
+
+
+def _explain_early(frees: EventFacts, place: Place, broken: Broken, slots: tuple[int, ...]) -> Details:
+    """A page that is granted before its free has taken effect."""
+    granted = place.seq if broken.at is None else broken.at[0]
+    return Details(
+        message=f"{_what(frees.ledger, slots, broken.pages)} of pool {place.pool} {_be(broken.pages)} granted again at event "
+        f"{granted}, while the free waits for the end of its free group",
+        expected="a free inside a group takes effect at the group's end, and the page is granted behind it",
+        actual=f"the group of event {place.seq} had no end before event {granted}",
+        slots=slots,
+        pages=broken.pages,
+        evidence=tuple(page_history(frees.ledger, place.pool, p, granted) for p in broken.pages[:HISTORIES]),
     )
 
 
@@ -85,6 +101,8 @@ def explain_alias(holds: EventFacts, i: int) -> Details:
     """A page that two running requests hold."""
     broken, place, (table, row) = holds.broken(i), holds.place(i), holds.event(i)
     ledger, slots = holds.ledger, slots_in(holds.ledger.events.slots[table], row, broken.pages)
+    if broken.way == "unfreed":
+        return _explain_unfreed(holds, place, broken, slots)
     what = _what(ledger, slots, broken.pages)
     at = (
         ""
@@ -103,6 +121,20 @@ def explain_alias(holds: EventFacts, i: int) -> Details:
         slots=slots,
         pages=broken.pages,
         evidence=_histories(ledger, place, broken.pages),
+    )
+
+
+def _explain_unfreed(holds: EventFacts, place: Place, broken: Broken, slots: tuple[int, ...]) -> Details:
+    """A page that is granted without having gone back."""
+    be = _be(broken.pages)
+    return Details(
+        message=f"{_what(holds.ledger, slots, broken.pages)} of pool {place.pool} {be} granted to {named(place.request)}, but "
+        f"did not go back since {'it was' if len(broken.pages) == 1 else 'they were'} granted before",
+        expected="a page is granted from the free list",
+        actual=f"{_pages(broken.pages)} {be} not free, and nobody holds {'it' if len(broken.pages) == 1 else 'them'}",
+        slots=slots,
+        pages=broken.pages,
+        evidence=_histories(holds.ledger, place, broken.pages),
     )
 
 

@@ -73,6 +73,41 @@ class Compactions:
         total = np.bincount(self.event, weights=width, minlength=len(self.after))
         return np.asarray((total == self.after.lengths)[self.event], dtype=np.bool_)
 
+    @cached_property
+    def of_predictions(self) -> Mask:
+        """The tensor is the predictions."""
+        return np.asarray(self.columns.texts("tensor").equal("predict")[self.event], dtype=np.bool_)
+
+    @cached_property
+    def cut(self) -> Mask:
+        """A list that holds neither the blocks of the batch nor, behind the compaction, their accept_index."""
+        width, gathered = (
+            np.bincount(
+                self.event,
+                weights=each[self.verify] * ~self.verifies.padding[self.verify],
+                minlength=len(self.after),
+            )
+            for each in (self.verifies.width, self.verifies.ragged("accept_index").lengths)
+        )
+        before, after = self.before.lengths, self.after.lengths
+        short = (before < width) | ((before == width) & (after != width) & (after != gathered))
+        told = self.before.present & self.after.present
+        return np.asarray((told & short & (gathered > 0))[self.event] & self.whole, dtype=np.bool_)
+
+    @cached_property
+    def whole(self) -> Mask:
+        """Every verify of the batch says how wide it is."""
+        unsaid = (self.verifies.width == NULL) | (self.verifies.ragged("accept_index").lengths == 0)
+        return np.asarray(np.bincount(self.event, unsaid[self.verify], len(self.after))[self.event] == 0)
+
+    def predicted(self) -> Int64s:
+        """What the verify predicted in each accepted row, for each row of `due_and_found`; NULL if that is not told."""
+        path = self.verifies.path
+        owners, k = expanded(path.lengths[self.verify])
+        local = path.values[np.repeat(path.offsets[:-1][self.verify], path.lengths[self.verify]) + k]
+        found = self.verifies.ragged("predict").at(self.verify[owners], local)
+        return np.where(self.of_predictions[owners], found, NULL)
+
     def due_and_found(self) -> tuple[Int64s, Int64s, Int64s]:
         """(instance, due, found) for each accepted row; NULL where a list does not reach so far."""
         path = self.verifies.path

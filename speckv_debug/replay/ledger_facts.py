@@ -35,7 +35,7 @@ class Broken:
         other: Tenure that holds the pages too, or None.
         positions: First and last position concerned, in the row of `other` or of the event.
         slots: What was named there, if the event does not say it.
-        at: `seq` and step of the event that the fault goes back to, if it is another one.
+        at: `seq` and step of the other event concerned: the one that the fault goes back to, or that shows it.
     """
 
     way: str

@@ -16,18 +16,21 @@ class FreeGroups:
     """Open groups in the order in which they began; each holds rows of the table `free`.
 
     Attributes:
+        begun: Group → the step in which it began, NULL if unknown.
         stray: Groups that frees name and that have not begun, or have ended.
     """
 
     waiting: dict[int, list[int]] = field(default_factory=dict)
+    begun: dict[int, int] = field(default_factory=dict)
     stray: set[int] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return bool(self.waiting)
 
-    def begin(self, group: int) -> None:
+    def begin(self, group: int, step: int) -> None:
         """Open a group."""
         self.waiting.setdefault(group, [])
+        self.begun[group] = step
         self.stray.discard(group)
 
     def of(self, group: int) -> int | None:
@@ -45,15 +48,20 @@ class FreeGroups:
     def end(self, group: int) -> list[int]:
         """Close a group; its frees in order."""
         self.stray.discard(group)
+        self.begun.pop(group, None)
         return self.waiting.pop(group, [])
 
-    def never_open(self) -> list[int]:
-        """The groups that nothing will end; their frees take no effect."""
-        gone = sorted(self.stray)
-        for group in gone:
-            self.waiting.pop(group, None)
-        self.stray.clear()
-        return gone
+    def left(self, step: int, *, stray: bool) -> list[int]:
+        """The groups that nothing will end at a settled point; their frees take no effect.
+
+        Args:
+            step: Of the settled point: a group that began in another one has no end.
+            stray: Whether groups that have not begun are known not to have.
+        """
+        gone = {group for group, began in self.begun.items() if NULL not in (step, began) and began != step}
+        for group in sorted(gone := gone | (self.stray if stray else set())):
+            self.end(group)
+        return sorted(gone)
 
     def renumber(self, gone: int) -> None:
         """Count the rows of the table `free` from a later one on."""
@@ -67,5 +75,5 @@ class FreeGroups:
             for free in frees:
                 facts.mark("double", "free", free, why)
                 facts.mark("unsafe", "free", free, why)
-        self.waiting.clear()
-        self.stray.clear()
+        for kept in (self.waiting, self.begun, self.stray):
+            kept.clear()

@@ -67,7 +67,7 @@ def pool_stat(ledger: Ledger, index: int) -> None:
     if pool not in (None, ledger.namespaces.main_name):
         return ledger.facts.mark("totals", "pool_stat", index, SKIP)
     ledger.heads.settle(ledger)
-    _leave_in_no_group(ledger)
+    _leave_in_no_group(ledger, index)
     settle(ledger, ledger.unsettled)
     ledger.unsettled.clear()
     ledger.orphans.settle(ledger)
@@ -75,11 +75,12 @@ def pool_stat(ledger: Ledger, index: int) -> None:
     ledger.totals.count(ledger, index)
 
 
-def _leave_in_no_group(ledger: Ledger) -> None:
-    """Frees that named a group which was not open never took effect: nobody holds their pages, and they are not free."""
-    if not ledger.seen_whole or not ledger.info.records("free_group"):
+def _leave_in_no_group(ledger: Ledger, index: int) -> None:
+    """Frees of a group that was not open, or that did not end, take no effect: nobody holds their pages, none is free."""
+    if not ledger.info.records("free_group"):
         return
-    for group in ledger.groups.never_open():
+    step = ledger.events.rows["pool_stat"].ints("step")[index]
+    for group in ledger.groups.left(step, stray=ledger.seen_whole):
         for book in ledger.books:
             pages = np.flatnonzero(book.pending == group)
             book.pending[pages] = -1

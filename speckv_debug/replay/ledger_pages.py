@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN
-from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
+from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN, PageBook
+from speckv_debug.replay.ledger_facts import FAIL, PASS, SKIP, UNSEEN, Broken
 from speckv_debug.replay.ledger_rows import tenure_of
 from speckv_debug.replay.ledger_safety import judge_safety
 from speckv_debug.replay.ledger_tenure import Tenure
@@ -35,6 +35,7 @@ def alloc(ledger: Ledger, index: int) -> None:
         ledger.why = ledger.facts.reason(ROLLED_BACK) if ledger.seen_whole else ledger.why
         return book.disown(pages)
     tenure = tenure_of(ledger, "alloc", index)
+    _judge_early(ledger, index, book, pages)
     if book is ledger.main:
         _judge_grant(ledger, index, pages, tenure)
         if tenure is not None and tenure.stale:
@@ -71,7 +72,7 @@ def free_group(ledger: Ledger, index: int) -> None:
     rows = ledger.events.rows["free_group"]
     group = rows.ints("group")[index]
     if rows.texts("action")[index] == "begin":
-        return ledger.groups.begin(group)
+        return ledger.groups.begin(group, rows.ints("step")[index])
     for waiting in ledger.groups.end(group if group != NULL else ledger.groups.of(group) or NULL):
         frees = ledger.events.slots["free"]
         pages = np.unique(frees.pages(waiting))
@@ -103,6 +104,17 @@ def _judge_again(ledger: Ledger, index: int, pages: Int64s, way: str) -> None:
         ledger.facts.fail("double", "free", index, Broken(way=way, pages=tuple(pages.tolist())))
 
 
+def _judge_early(ledger: Ledger, index: int, book: PageBook, pages: Int64s) -> None:
+    """A page is granted while its free waits for the end of a group: it was not in the free list."""
+    waiting = pages[book.pending[pages] >= 0]
+    granted = ledger.events.slots["alloc"].ints("seq")[index]
+    for page in waiting.tolist() if book.paged and ledger.info.records("free_group") else ():
+        for free in ledger.groups.waiting.get(int(book.pending[page]), ()):
+            if page in ledger.events.slots["free"].pages(free):
+                broken = Broken(way="early", pages=(page,), at=(granted, None))
+                ledger.facts.fail("double", "free", free, broken)
+
+
 def _judge_grant(ledger: Ledger, index: int, pages: Int64s, tenure: Tenure | None) -> None:
     """Two live requests hold a page if it is granted while another one has it."""
     book, state = ledger.main, ledger.main.state[pages]
@@ -112,6 +124,9 @@ def _judge_grant(ledger: Ledger, index: int, pages: Int64s, tenure: Tenure | Non
     owner = book.owner[pages]
     held = (state == HELD) & (owner != tenure.id) & (owner >= 0) & ledger.alive(owner)
     named = (state == FREE) & (book.refs[pages] > 0)
+    unfreed = book.unkept(pages) & (owner != tenure.id) & ~held
+    if unfreed.any() and ledger.seen_whole:
+        _judge_unfreed(ledger, index, np.unique(pages[unfreed]))
     if held.any():
         other, clash = ledger.tenures[int(owner[held][0])], pages[held]
         ledger.facts.fail("alias", "alloc", index, overlap("granted", other, clash))
@@ -119,6 +134,18 @@ def _judge_grant(ledger: Ledger, index: int, pages: Int64s, tenure: Tenure | Non
         for other in ledger.running():
             if other is not tenure and len(other.positions(pages[named])):
                 ledger.facts.fail("alias", "alloc", index, overlap("granted", other, pages[named]))
+
+
+def _judge_unfreed(ledger: Ledger, index: int, pages: Int64s) -> None:
+    """Pages are granted that nobody holds, and that did not go back since they were granted before."""
+    ended = {end.tenure: end for end in ledger.unsettled if end.code in (UNSEEN, FAIL)}
+    owners = ledger.main.owner[pages]
+    for owner in np.unique(owners).tolist():
+        left = tuple(pages[owners == owner].tolist())
+        if (end := ended.get(owner)) is not None:
+            end.code, end.pages = FAIL, (*end.pages, *left)
+        else:
+            ledger.facts.fail("alias", "alloc", index, Broken(way="unfreed", pages=left))
 
 
 def overlap(way: str, other: Tenure, pages: Int64s) -> Broken:

@@ -327,3 +327,28 @@ def test_no_verify_at_all(judge: Build) -> None:
     )
     assert result.checked == dict.fromkeys(MOV, 0)
     assert not result.unknown
+
+
+def test_a_compaction_that_is_cut(judge: Build, verify: Build) -> None:
+    cut = compact([21, 23, 31])
+    result = judge(verify(), cut | {"before": [21, 23, 0, 31]}, only=("MOV-COMPACT",))
+    assert not result.findings, "as wide as accept_index: what NGRAM gathers"
+    (finding,) = judge(verify(), compact([21, 23, 31, 99, 7]), only=("MOV-COMPACT",)).findings
+    assert finding.message == "predict has 4 rows before its compaction and 5 behind it: the batch has 4"
+    (finding,) = judge(verify(), COMPACT | {"before": [21, 23, 0]}, only=("MOV-COMPACT",)).findings
+    assert finding.message.startswith("predict has 3 rows before")
+
+
+def test_a_batch_that_is_padded_is_wider_than_its_verifies(judge: Build, verify: Build) -> None:
+    padded = compact([21, 23, 31]) | {"before": [21, 23, 0, 31, 0, 0, 0, 0], "after": [21, 23, 31, 0, 0, 0]}
+    result = judge(verify(), padded, only=("MOV-COMPACT",))
+    assert not result.findings and not result.checked["MOV-COMPACT"]
+
+
+def test_other_values_than_the_predictions(judge: Build, verify: Build) -> None:
+    """A list that was exchanged with another tensor's is in order by itself."""
+    other = {"before": [7, 8, 9, 6], "after": [7, 8, 6, 9]}
+    assert not judge(verify(), compact([], "hidden_states") | other, only=("MOV-COMPACT",)).findings
+    (finding,) = judge(verify(), compact([]) | other, only=("MOV-COMPACT",)).findings
+    assert "is not what the verify predicted in accepted row 0" in finding.message
+    assert not judge(verify(predict=None), compact([]) | other, only=("MOV-COMPACT",)).findings
