@@ -95,7 +95,8 @@ class Run:
         self.add("alloc", pool="full", **who, slots=slots, reason=reason)
         self.write(row, self.lengths_of.get(row, 0) if start is None else start, slots, epoch)
         length = self.lengths_of[row]
-        self.add("lengths", **who, committed=length, allocated=length, cause=reason)
+        cause = {"spec_reserve": "spec_prepare"}.get(reason, reason)
+        self.add("lengths", **who, committed=length, allocated=length, cause=cause)
 
     def write(self, row: int, start: int, slots: list[int], epoch: int = 1) -> None:
         self.add("table_write", row=row, epoch=epoch, start=start, slots=slots)

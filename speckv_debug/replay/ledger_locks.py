@@ -120,9 +120,11 @@ class TreeLocks:
 
     def settle(self, ledger: Ledger, end: End) -> None:
         """What ended has settled: it locks nothing any more, unless it runs again."""
-        request, tenure = end.request, ledger.tenures[end.tenure]
-        latest = None if request is None else ledger.requests.get(request)
-        if request is None or tenure.alive or tenure.saved or (latest is not None and latest.alive):
+        request = end.request
+        if request is None or (request not in self.begun and request not in self.held):
+            return
+        tenure, latest = ledger.tenures[end.tenure], ledger.requests.get(request)
+        if tenure.alive or tenure.saved or (latest is not None and latest.alive):
             return
         for lock in self.held.pop(request, []) if not self.nameless else []:
             at = lock.next or At(end.seq, end.step)

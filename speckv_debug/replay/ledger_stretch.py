@@ -14,6 +14,7 @@ from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.engine_version import aligns_tail_by_server_page
 from speckv_debug.replay.ledger import BORN, ENDED, OPEN_GROUPS, QUIET, RESTORED, SETTLED, UNGRANTED
 from speckv_debug.replay.ledger_events import GIVING, TABLES, Order
+from speckv_debug.replay.ledger_locks import event_at
 from speckv_debug.replay.ledger_safety import TAIL
 from speckv_debug.replay.ledger_tenure import EPOCH, ROW, TOLD, WIDEST, Tenure
 from speckv_debug.replay.ledger_totals import ungranted
@@ -223,12 +224,15 @@ class CompiledFold:
         first, end = len(ledger.tenures), int(ledger.now[BORN])
         columns = store.numbers[first:end, (ROW, EPOCH, TOLD)].tolist() if end > first else ()
         names = told.texts("request") if end > first else ()
+        cached = len(ledger.events.slots["cache"]) > 0
         for id, (row, epoch, event) in enumerate(columns, start=first):
             tenure = Tenure.begun(store, id, names[event])
             ledger.tenures.append(tenure)
             ledger.past[row, epoch] = ledger.rows[row] = tenure
             if tenure.request is not None:
                 ledger.requests[tenure.request] = tenure
+                if cached:
+                    ledger.locks.begins(tenure.request, event_at(ledger, "row_alloc", event))
         self._note_ends()
 
     def _note_ends(self) -> None:
@@ -240,6 +244,7 @@ class CompiledFold:
             ledger.unsettled[:settled], self._ended[:settled, c.END_CODE].tolist(), strict=True
         ):
             end.code = code
+            ledger.locks.settle(ledger, end)
         del ledger.unsettled[:settled]
 
 

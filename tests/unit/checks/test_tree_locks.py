@@ -8,11 +8,19 @@ from typing import Any
 import pytest
 
 from speckv_debug.model.finding import CheckResult
+from speckv_debug.replay import ledger
 from tests.ledgers import Run, span
 
 RULE = "OWN-CONSERVE"
 PREFIX = span(8, 16)
 Scene = Callable[[], Run]
+
+
+@pytest.fixture(autouse=True, params=["python", "compiled"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests may begin and end in compiled code."""
+    if request.param == "compiled":
+        monkeypatch.setattr(ledger, "COMPILED_FROM", 0)
 
 
 def served(**head: Any) -> Run:
