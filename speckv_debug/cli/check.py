@@ -62,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
         _write_baseline(policy.baseline, recording, result)
     if not args.write_baseline or result.verdict != "unknown":
         result = policy.without_known(result, recording)
+    args.code = VERDICTS[result.verdict]
     if args.format == "json":
         from speckv_debug.viewers.terminal import json
 
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
         text.render(result, recording, sys.stdout, verbose=args.verbose, color=wants_color())
     _say_next(args.recording, recording, result)
-    return VERDICTS[result.verdict]
+    return int(args.code)
 
 
 def _policy(args: argparse.Namespace) -> Policy:

@@ -48,11 +48,14 @@ def run(args: argparse.Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     out = args.output or Path(os.environ.get("SPECKV_DEBUG_OUT") or ".")
     lines = list(diagnose(command, os.environ, out, new=args.output is not None))
+    args.code = _code(lines)
     if args.format == "json":
         print(json.dumps([asdict(line) for line in lines], indent=2))
     else:
         sys.stdout.write("".join(_shown(line) for line in lines))
-    return _conclude(lines)
+    if args.code == ExitCode.CLEAN:
+        print("next: speckv-debug record -- COMMAND", file=sys.stderr)
+    return int(args.code)
 
 
 def _shown(line: Line) -> str:
@@ -60,11 +63,8 @@ def _shown(line: Line) -> str:
     return text + (f"{'':13}→ {printable(line.remedy)}\n" if line.remedy else "")
 
 
-def _conclude(lines: Sequence[Line]) -> int:
+def _code(lines: Sequence[Line]) -> ExitCode:
     states = {line.state for line in lines}
     if "wrong" in states:
         return ExitCode.FINDINGS
-    if lines[0].state == "unknown":
-        return ExitCode.NOTHING_TO_JUDGE
-    print("next: speckv-debug record -- COMMAND", file=sys.stderr)
-    return ExitCode.CLEAN
+    return ExitCode.NOTHING_TO_JUDGE if lines[0].state == "unknown" else ExitCode.CLEAN

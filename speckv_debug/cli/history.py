@@ -62,15 +62,26 @@ def run(args: argparse.Namespace) -> int:
         from speckv_debug.viewers.terminal import history
 
         history.render(answer, process, sys.stdout)
-    if args.request is not None and not _told(answer):
-        from speckv_debug.replay.lives_named import known_requests
-
-        near = some(nearest(args.request, known_requests(process)))
-        print(f"speckv-debug: no event names this request; nearest known: {near}", file=sys.stderr)
+    if not _told(answer):
+        _say_known(args, process)
     steps = [event.step for event in getattr(answer, "events", ()) if event.step is not None]
     at = f"state {typed(args.recording)} --at {steps[-1]}" if steps else f"info {typed(args.recording)}"
     print(f"next: speckv-debug {at}", file=sys.stderr)
     return ExitCode.CLEAN if _told(answer) else ExitCode.NOTHING_TO_JUDGE
+
+
+def _say_known(args: argparse.Namespace, process: ProcessRecording) -> None:
+    """What there is instead of the request or row that no event names."""
+    from speckv_debug.replay.lives_named import known_requests, known_rows
+
+    if args.request is not None:
+        near = some(nearest(args.request, known_requests(process)))
+        print(f"speckv-debug: no event names this request; nearest known: {near}", file=sys.stderr)
+    elif args.row is not None:
+        rows = sorted(known_rows(process), key=lambda row: abs(row - args.row))
+        print(
+            f"speckv-debug: no event names this row; nearest known: {some(map(str, rows))}", file=sys.stderr
+        )
 
 
 def _question(args: argparse.Namespace, bar: ProgressBar) -> Callable[[ProcessRecording], Answer]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
+import shutil
 import sys
+import textwrap
 import traceback
 from collections.abc import Sequence
 from typing import NoReturn
@@ -13,6 +16,7 @@ from speckv_debug import __version__
 from speckv_debug.cli.streams import give_up_output, mistake_of, ready_streams
 from speckv_debug.errors import SpeckvError
 from speckv_debug.exit_codes import ExitCode
+from speckv_debug.model.labels import meant
 from speckv_debug.model.text import printable
 
 COMMANDS = {
@@ -31,13 +35,18 @@ COMMANDS = {
     "explain": "explain a rule",
 }
 MODULES = {"import": "import_"}
+UNKNOWN_COMMAND = re.compile(r"argument COMMAND: invalid choice: '(.*)' \(choose from ")
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that shows a wrong argument with its control characters escaped."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and end with code 2."""
+        """Say what is wrong, what was perhaps meant by a command that does not exist, and end with code 2."""
+        if word := UNKNOWN_COMMAND.match(message):
+            message = (
+                f"there is no command {word[1]!r}. {meant(word[1], COMMANDS)}Known: {', '.join(COMMANDS)}."
+            )
         super().error(printable(message))
 
 
@@ -55,9 +64,9 @@ def run_command(argv: Sequence[str] | None = None) -> int:
         return code
     except SpeckvError as error:
         return _complain(error, error, verbose=args.verbose)
-    except BrokenPipeError:
+    except BrokenPipeError:  # whoever reads it has seen enough
         give_up_output()
-        return ExitCode.CLEAN
+        return int(args.code)
     except OSError as error:
         return _complain(mistake_of(error), error, verbose=args.verbose)
 
@@ -85,7 +94,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Trace-driven debugger for KV-cache management under speculative decoding.",
     )
     parser.add_argument("--version", action="version", version=f"speckv-debug {__version__}")
-    parser.set_defaults(run=lambda args: _print_help(parser), parser=parser, verbose=False)
+    parser.set_defaults(
+        run=lambda args: _print_help(parser), parser=parser, verbose=False, code=ExitCode.CLEAN
+    )
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
     for name, help_ in COMMANDS.items():
         _add_command(commands, name, help_)
@@ -97,13 +108,19 @@ def _add_command(commands: argparse._SubParsersAction[Parser], name: str, help_:
     parser = commands.add_parser(
         name,
         help=help_,
-        description=module.__doc__,
+        description=_wrapped(module.__doc__ or ""),
         epilog=module.EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--verbose", action="store_true", help="show tracebacks and details")
     module.configure(parser)
     parser.set_defaults(run=module.run, parser=parser)
+
+
+def _wrapped(text: str) -> str:
+    """Paragraphs that fit the terminal as argparse's own lines do; examples stay as they are."""
+    width = max(20, shutil.get_terminal_size().columns - 2)
+    return "\n\n".join(textwrap.fill(each, width) for each in text.split("\n\n"))
 
 
 def _print_help(parser: argparse.ArgumentParser) -> int:

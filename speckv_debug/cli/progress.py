@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -38,7 +39,11 @@ class ProgressBar:
             self._write("")
 
     def __call__(self, share: float) -> None:
-        if not self._stream.isatty() or self._clock() - self._began < QUICK_S:
+        if (
+            not self._stream.isatty()
+            or os.environ.get("TERM") == "dumb"
+            or self._clock() - self._began < QUICK_S
+        ):
             return
         filled = int(share * WIDTH)
         line = f"{self._what} {'█' * filled}{'░' * (WIDTH - filled)} {share:4.0%}"

@@ -8,6 +8,7 @@ import numpy as np
 
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.ragged import NULL
 
 NAMING = ("row_alloc", "row_free", "release", "alloc", "lengths", "reserve", "forward", "accept")
 """Tables that say a row's request, small ones first."""
@@ -56,3 +57,12 @@ def known_requests(process: ProcessRecording) -> list[str]:
         used = texts.used
         found.update(dict.fromkeys(name for name in texts.names if name in used))
     return list(found)
+
+
+def known_rows(process: ProcessRecording) -> list[int]:
+    """The request rows that events name, ascending."""
+    found: set[int] = set()
+    for table in ("row_alloc", "table_write", "lengths", "accept", "forward"):
+        rows = Columns(process.columns(table, "row")).ints("row")
+        found.update(np.unique(rows[rows != NULL]).tolist())
+    return sorted(found)

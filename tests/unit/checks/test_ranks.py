@@ -86,7 +86,7 @@ def test_rows_of_another_place_in_the_batch_are_the_same_rows(
 
 
 def test_a_rank_that_was_not_recorded(judge: Judge, verify: Callable[..., Line]) -> None:
-    assert reasons(judged(judge, verify())) == {"1 more TP ranks of the group were not recorded": 1}
+    assert reasons(judged(judge, verify())) == {"1 more TP rank of the group was not recorded": 1}
     shared = rank(0, tp_size=2, dp_size=2)
     assert reasons(judged(judge, verify(), first=shared)) == {}, "DP attention may leave groups of one rank"
 

@@ -69,7 +69,7 @@ PROMPT = [*SEAT, extend(0, 10, 11)]
     [
         ([*PROMPT, draft(2, 12), draft(3, 13), extend(2, 12, 13, 14), draft(4, 14)], ""),
         ([*SEAT, draft(2, 12)], "the draft reads positions [0, 2), 2 of them, from 0 on, have no draft KV"),
-        ([*SEAT, extend(0, 10), draft(2, 12)], "the draft reads positions [0, 2), 1 of them, from 1 on, have"),
+        ([*SEAT, extend(0, 10), draft(2, 12)], "the draft reads positions [0, 2), 1 of them, from 1 on, has"),
         ([*SEAT, extend(2, 12)], "the draft extend reads positions [0, 2), 2 of them, from 0 on"),
         ([*PROMPT, draft(2, 12), draft(3, 13), draft(4, 14)], ""),  # a round reads what it drafts
         (

@@ -44,6 +44,11 @@ def test_the_history_of_a_page(real: str, capsys: pytest.CaptureFixture[str]) ->
     assert err.startswith("next: speckv-debug state ")
 
 
+def test_the_nearest_rows_are_named(real: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", real, "--row", "999"]) == 3
+    assert "no event names this row; nearest known: 12, 11, 10, 9, 8 and 7 more" in capsys.readouterr().err
+
+
 def test_a_pool_that_has_its_ids_from_another(real: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", real, "--page", "3", "--pool", "draft"]) == 0
     head = capsys.readouterr().out.splitlines()[0]

@@ -137,3 +137,39 @@ def test_one_request_is_no_plural(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert cli.main(["info", str(tmp_path / "x.speckv")]) == ExitCode.CLEAN
     out = capsys.readouterr().out
     assert ", 1 request" in out and "1 requests" not in out
+
+
+def test_a_reader_that_has_seen_enough_does_not_change_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = Path(__file__).parents[2] / "recordings" / "cases"
+    import_jsonl(cases / "move-direction-swapped.jsonl", tmp_path / "r.speckv")
+
+    def gone(*args: object, **options: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("speckv_debug.viewers.terminal.text.render", gone)
+    monkeypatch.setattr("speckv_debug.cli.program.give_up_output", lambda: None)
+    assert cli.main(["check", str(tmp_path / "r.speckv"), "--no-config", "--replay", "off"]) == 1
+    monkeypatch.setattr("speckv_debug.cli.rules.run", gone)
+    assert cli.main(["rules"]) == ExitCode.CLEAN
+
+
+def test_a_misspelt_command_is_told_what_it_was_meant_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    for word, near in (
+        ("expalin", "Did you mean explain? Known: record, "),
+        ("zzz", "'zzz'. Known: record, "),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            cli.main([word])
+        assert near in capsys.readouterr().err
+
+
+def test_help_fits_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["check", "--help"])
+    shown, _, examples = capsys.readouterr().out.partition("examples:")
+    assert max(map(len, shown.splitlines())) <= 60 and "speckv-debug check run.speckv" in examples

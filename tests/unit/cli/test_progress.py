@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from speckv_debug.cli.progress import WIDTH, ProgressBar
 
 
@@ -25,6 +27,11 @@ def test_long_work_shows_how_far_it_has_come_and_leaves_the_line_empty() -> None
     assert lines[0] == f"checking {'█' * (WIDTH // 2)}{'░' * (WIDTH // 2)}  50%"
     assert lines[1] == f"checking {'█' * WIDTH} 100%"
     assert [line.strip() for line in lines[2:]] == ["", ""] and len(lines[2]) == len(lines[1])
+
+
+def test_nothing_is_drawn_on_a_terminal_that_can_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert drawn(Screen(), [0.5], 2.0) == ""
 
 
 def test_nothing_is_drawn_for_quick_work_or_into_a_file() -> None:
