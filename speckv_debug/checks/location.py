@@ -166,8 +166,9 @@ def slots_in_range(events: SlotEvents) -> Judgement:
 
 def _outside(slots: Ragged, bound: Int64s, masked: Mask) -> Mask:
     """Events with a slot that lies outside their pool, or is negative and not masked."""
-    bound = np.where(bound == NULL, np.iinfo(np.int64).max, bound)
-    if slots.values.min(initial=0) >= 0 and slots.values.max(initial=0) < bound.min(initial=1):
+    endless = np.iinfo(np.int64).max
+    bound = np.where(bound == NULL, endless, bound)
+    if slots.values.min(initial=0) >= 0 and slots.values.max(initial=0) < bound.min(initial=endless):
         return np.zeros(len(bound), dtype=np.bool_)
     limit = bound[slots.owners]
     low = (slots.values < 0) & ~(masked[slots.owners] & (slots.values == -1))

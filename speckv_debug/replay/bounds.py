@@ -92,6 +92,7 @@ class Reserves(Picked):
 
     def __init__(self, lengths: Lengths) -> None:
         super().__init__(lengths, "reserve", np.ones(len(lengths.columns("reserve")), dtype=np.bool_))
+        self._beside: dict[str, Int64s] = {}
         space = lengths.namespaces.all[lengths.namespaces.main]
         own = self.ints("page_size")
         self.page_size = np.full(len(self), space.page_size) if space.paged else np.where(own > 0, own, NULL)
@@ -221,8 +222,10 @@ class Reserves(Picked):
 
     def _groups_of(self, table: str) -> Int64s:
         """The group of reserves that each event of a table stands beside, -1 if there is none."""
-        steps = self.lengths.columns(table).ints("step")
-        return self._groups.find(self._keys.of(self.lengths.lives.of(table), steps))
+        if table not in self._beside:
+            steps = self.lengths.columns(table).ints("step")
+            self._beside[table] = self._groups.find(self._keys.of(self.lengths.lives.of(table), steps))
+        return self._beside[table]
 
     def _whole(self, table: str) -> bool:
         """Every event of the table is in the recording, as far as it says."""

@@ -128,7 +128,10 @@ class Columns:
 
 
 def _ints(column: Any) -> Int64s:
-    return np.asarray(filled(pc.cast(_array(column), pa.int64()), NULL), dtype=np.int64)
+    array = _array(column)
+    if not array.null_count and pa.types.is_integer(array.type):
+        return np.asarray(numbers(array), dtype=np.int64)
+    return np.asarray(filled(pc.cast(array, pa.int64()), NULL), dtype=np.int64)
 
 
 def _floats(column: Any) -> tuple[npt.NDArray[np.float64], Mask]:
@@ -164,6 +167,9 @@ def _names(dictionary: Any) -> tuple[str, ...]:
 
 def _lists(column: Any) -> Ragged:
     array = _told(_array(column))
+    if len(array) and not array.null_count:
+        offsets = np.asarray(numbers(array.offsets), dtype=np.int64)
+        return Ragged(_ints(array.flatten()), offsets - offsets[0], np.ones(len(array), dtype=np.bool_))
     lengths = np.asarray(filled(pc.list_value_length(array), 0), dtype=np.int64)
     return Ragged(_ints(array.flatten()), starts(lengths), ~_flags(array.is_null()))
 

@@ -20,9 +20,11 @@ def numbered(keys: Int64s) -> Int64s:
     low, span = int(packed.min()), int(packed.max() - packed.min()) + 1
     if span > ROOMY * len(packed):
         return _ranked(np.argsort(packed, kind="stable"), packed[None])
-    present = np.zeros(span, dtype=np.bool_)
-    present[packed - low] = True
-    return (np.cumsum(present) - 1)[packed - low]
+    places, present = packed - low, np.zeros(span, dtype=np.bool_)
+    present[places] = True
+    found, number = np.flatnonzero(present), np.empty(span, dtype=np.int64)
+    number[found] = np.arange(len(found))
+    return number[places]
 
 
 def _packed(keys: Int64s) -> Int64s | None:

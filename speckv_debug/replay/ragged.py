@@ -23,7 +23,7 @@ def mask(condition: Any) -> Mask:
     return np.asarray(condition, dtype=np.bool_)
 
 
-KEPT = 1 << 20
+KEPT = 1 << 19
 """Lists and values up to which what follows from them is kept."""
 
 

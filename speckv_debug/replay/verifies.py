@@ -191,8 +191,8 @@ class VerifyBatch:
     def chosen(self) -> Ragged:
         """The target's choice at each local row: `target_predict`, else `predict`."""
         target, predict = self.ragged("target_predict"), self.ragged("predict")
-        if not target.present.any():
-            return predict
+        if target.present.all() or not target.present.any():
+            return target if target.present.any() else predict
         both, count = joined(target, predict), len(self)
         return both.take(np.arange(count) + np.where(target.present, 0, count))
 
