@@ -25,7 +25,6 @@ DETAILS = {
     "forward": "mode",
     "move": "caller",
     "transfer": "direction",
-    "page_ref": "holder",
 }
 """Column that says more of an event."""
 
@@ -144,6 +143,8 @@ class _Maker:
             return _Rows(VerifyBatch(columns, self._info)).say
         if table == "swa_map":
             return self._mapping
+        if table == "page_ref":
+            return self._holder
         name = DETAILS.get(table)
         if table == "cache":
             return lambda index, at: _node(columns.int_at("node", index))
@@ -156,6 +157,13 @@ class _Maker:
         inside = self._wanted.inside(np.concatenate((src[:count], tgt[:count])))
         pairs = np.flatnonzero(inside[:count] | inside[count:]).tolist()
         return tuple((int(tgt[k]), int(src[k])) for k in pairs)
+
+    def _holder(self, index: int, at: Int64s) -> str | None:
+        """Who takes or gives up a reference, and the count behind it."""
+        columns = self._found["page_ref"]
+        counts, holder = columns.lists("count_after")[index], columns.text_at("holder", index)
+        told = [f"count {counts[k]}" for k in at[:1].tolist() if k < len(counts)]
+        return ", ".join([*([] if holder is None else [holder]), *told]) or None
 
     def _mapping(self, index: int, at: Int64s) -> str | None:
         columns = self._found["swa_map"]

@@ -29,7 +29,7 @@ BESIDE: Mapping[str, tuple[str, ...]] = {
     "cache": ("step", "request", "pool", "action", "node", "start"),
     "transfer": ("step", "request", "pool", "action", "direction"),
     "swa_map": ("step", "full_slots", "swa_slots"),
-    "page_ref": ("step", "row", "pool", "action", "holder"),
+    "page_ref": ("step", "row", "pool", "action", "holder", "count_after"),
 }
 """What is read of the rows that name a slot."""
 

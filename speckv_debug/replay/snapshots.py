@@ -8,9 +8,11 @@ import numpy as np
 
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.counted_state import CountedPool, counted_pools
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ownership import PAGES
 from speckv_debug.replay.pool_state import LiveRequest, PoolState, live_requests, pool_states
+from speckv_debug.replay.ring_state import RingState, ring_states
 from speckv_debug.replay.timeline import ledger_at
 from speckv_debug.replay.unseen import Unseen, unseen
 
@@ -40,6 +42,8 @@ class Snapshot:
         pools: Those whose pages can be followed, the main one first; `left_out` names the others.
         accounts: Pool → the engine's own last account, where it was recorded.
         requests: Those that run.
+        counted: Pools whose pages are counted by references.
+        rings: Compressor state of the requests that run, where it was recorded.
         unseen: What the recording lacks up to here.
     """
 
@@ -50,6 +54,8 @@ class Snapshot:
     left_out: tuple[str, ...]
     accounts: dict[str, Account]
     requests: tuple[LiveRequest, ...]
+    counted: tuple[CountedPool, ...]
+    rings: tuple[RingState, ...]
     unseen: tuple[Unseen, ...]
 
 
@@ -60,6 +66,7 @@ def snapshot(
     ledger = ledger or ledger_at(process, seq)
     pools = pool_states(ledger)
     names = {pool.pool for pool in pools}
+    running = live_requests(ledger)
     tables = [name for name in ROWS if name != "free_group" or name in process.files or ledger.page_size > 1]
     return Snapshot(
         process=process.label,
@@ -68,7 +75,9 @@ def snapshot(
         pools=pools,
         left_out=tuple(space.name for space in ledger.namespaces.all if space.name not in names),
         accounts={name: each for name in names if (each := _account(process, name, seq)) is not None},
-        requests=live_requests(ledger),
+        requests=running,
+        counted=counted_pools(process, seq),
+        rings=ring_states(process, seq, {each.row for each in running}),
         unseen=unseen(process, tables, seq),
     )
 

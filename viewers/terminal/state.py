@@ -7,6 +7,7 @@ from typing import TextIO
 
 from speckv_debug.model.finding import Evidence
 from speckv_debug.model.text import amount, printable
+from speckv_debug.replay.counted_state import CountedPool
 from speckv_debug.replay.page_history import ranges
 from speckv_debug.replay.pool_state import PoolState, Use
 from speckv_debug.replay.snapshots import Account, Snapshot
@@ -32,7 +33,13 @@ def render(found: Snapshot, out: TextIO, *, verbose: bool = False) -> None:
     lines = [f"{printable(found.process)} · {at}after event {found.seq}"]
     for pool in found.pools:
         lines += _pool(pool, found.accounts.get(pool.pool))
-    lines += [f"pool {printable(name)} · its pages can't be followed" for name in found.left_out]
+    told = {pool.pool for pool in found.counted} | {ring.pool for ring in found.rings}
+    lines += [
+        f"pool {printable(name)} · its pages can't be followed" for name in found.left_out if name not in told
+    ]
+    for counted in found.counted:
+        lines += _counted(counted, verbose)
+    lines += _rings(found, verbose)
     lines += _requests(found, verbose)
     lines += [f"unknown  {printable(why)}" for why in reasons(found.unseen)]
     out.write("".join(f"{line}\n" for line in lines))
@@ -74,11 +81,38 @@ def _account(account: Account) -> str:
     return f"event {account.seq}{step}, in slots: {said}"
 
 
+def _counted(pool: CountedPool, verbose: bool) -> Iterator[str]:
+    """The ledger of a pool whose pages are counted: a page, its count, who holds it."""
+    held, references = amount(len(pool.pages), "page"), amount(pool.references, "reference")
+    yield f"pool {printable(pool.pool)} · counted: {held} held by {references}"
+    rows = tuple((page.page, page.count, ", ".join(page.holders)) for page in pool.pages)
+    yield from _listed(("page", "count", "holders"), rows, verbose)
+
+
+def _rings(found: Snapshot, verbose: bool) -> Iterator[str]:
+    """Which positions the rings of compressor state hold, pool by pool."""
+    names = {each.row: each.request for each in found.requests}
+    for pool in dict.fromkeys(ring.pool for ring in found.rings):
+        mine = [ring for ring in found.rings if ring.pool == pool]
+        yield f"pool {printable(pool)} · compressor state: {amount(len(mine), 'ring')}"
+        rows = tuple(
+            (names.get(ring.row), ring.row, ring.size, ranges(ring.positions) or "none", ring.cleared)
+            for ring in mine
+        )
+        yield from _listed(("request", "row", "ring", "positions held", "cleared"), rows, verbose)
+
+
+def _listed(
+    columns: tuple[str, ...], rows: tuple[tuple[int | str | None, ...], ...], verbose: bool
+) -> Iterator[str]:
+    if rows:
+        shown = None if verbose else SHOWN_REQUESTS
+        evidence = Evidence(title="", columns=columns, rows=rows)
+        yield from (f"   {line}" for line in table_lines(evidence, shown=shown))
+
+
 def _requests(found: Snapshot, verbose: bool) -> Iterator[str]:
     yield f"{amount(len(found.requests), 'request')} running"
     columns = ("request", "row", "epoch", "committed", "allocated", "pages")
     rows = tuple(tuple(getattr(each, name) for name in columns) for each in found.requests)
-    if rows:
-        evidence = Evidence(title="", columns=columns, rows=rows)
-        shown = None if verbose else SHOWN_REQUESTS
-        yield from (f"   {line}" for line in table_lines(evidence, shown=shown))
+    yield from _listed(columns, rows, verbose)

@@ -20,6 +20,8 @@ def render(found: Snapshot, out: TextIO) -> None:
         "pools": [_pool(pool, found) for pool in found.pools],
         "not_followed": list(found.left_out),
         "requests": [asdict(request) for request in found.requests],
+        "counted": [asdict(pool) for pool in found.counted],
+        "rings": [asdict(ring) | {"positions": shorten(list(ring.positions))} for ring in found.rings],
         "unknown": [asdict(each) for each in found.unseen],
     }
     out.write(json.dumps(value, indent=2) + "\n")

@@ -16,6 +16,11 @@ from speckv_debug.collectors.reference.config import EngineConfig
         ({"topk": 2, "num_steps": 2, "num_draft_tokens": 8}, "must lie in"),
         ({"page_size": 32, "max_prefill_tokens": 16}, "must hold a page"),
         ({"sampling": "rejection"}, "needs topk 1"),
+        ({"drafting": "dspark"}, "greedy chain"),
+        ({"recurrent": True}, "recurrent needs compressed"),
+        ({"compressed": True}, "window of 8"),
+        ({"compressed": True, "window": 8}, "pages of 4, 8 or 16"),
+        ({"compressed": True, "window": 8, "page_size": 4}, "4 layers"),
     ],
 )
 def test_impossible_settings_are_refused(settings: dict[str, Any], words: str) -> None:

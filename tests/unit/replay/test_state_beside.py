@@ -1,0 +1,117 @@
+"""What `state` says of counted pages and of rings of compressor state."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+from speckv_debug.recording.reader import Recording
+from speckv_debug.replay.slot_history import slot_history
+from speckv_debug.replay.snapshots import snapshot
+from speckv_debug.viewers.terminal import state
+
+Line = dict[str, Any]
+Record = Callable[..., Recording]
+HEAD: Line = {
+    "pools": [
+        {"name": "full", "kind": "full", "slots": 64, "page_size": 1, "reserved_slots": 1},
+        {"name": "c128", "kind": "c128", "slots": 8, "page_size": 1, "reserved_slots": 1},
+        {"name": "c128_state", "kind": "c128_state", "slots": 512, "page_size": 1, "reserved_slots": 0},
+    ],
+    "tables": ["page_ref", "state_access", "state_clear", "row_alloc", "alloc", "table_write", "lengths"],
+    "from_start": True,
+}
+
+
+def ref(action: str, holder: str, *pages: int, counts: list[int] | None = None) -> Line:
+    line = {"event": "page_ref", "step": 1, "pool": "c128", "action": action, "holder": holder}
+    return line | {"pages": list(pages)} | ({"count_after": counts} if counts else {})
+
+
+def write(row: int, *positions: int) -> Line:
+    line = {"event": "state_access", "step": 1, "pool": "c128_state", "request": f"r{row}", "row": row}
+    return line | {"action": "write", "ring_rows": [p % 256 for p in positions], "positions": list(positions)}
+
+
+def clear(row: int, *cells: int) -> Line:
+    line = {"event": "state_clear", "step": 1, "pool": "c128_state", "request": f"r{row}", "row": row}
+    return line | {"ring_size": 256, "ring_rows": list(cells)}
+
+
+def running(row: int) -> Line:
+    return {"event": "row_alloc", "step": 1, "request": f"r{row}", "row": row, "epoch": 1}
+
+
+def test_a_page_with_two_holders_and_one_that_went_back(record: Record) -> None:
+    recording = record(
+        ref("retain", "row:1", 3, 4, counts=[1, 1]),
+        ref("retain", "tree:7", 3, counts=[2]),
+        ref("release", "row:1", 4, counts=[0]),
+        ref("release", "row:1", 3, counts=[1]),
+        head=HEAD,
+    )
+    before, after = (snapshot(recording.processes[0], seq).counted[0] for seq in (1, 3))
+    assert [(p.page, p.count, p.holders) for p in before.pages] == [
+        (3, 2, ("row:1", "tree")),
+        (4, 1, ("row:1",)),
+    ]
+    assert [(p.page, p.count, p.holders) for p in after.pages] == [(3, 1, ("tree",))]
+    assert (before.references, after.references) == (3, 1)
+
+
+def test_a_count_without_holders_is_shown_as_the_engine_has_it(record: Record) -> None:
+    lines = [ref("release", "row:1", 3, counts=[-1])]
+    (pool,) = snapshot(record(*lines, head=HEAD | {"from_start": False}).processes[0], 0).counted
+    assert [(p.page, p.count, p.holders) for p in pool.pages] == [(3, -1, ())]
+
+
+def test_a_ring_holds_what_was_written_last_and_not_cleared(record: Record) -> None:
+    recording = record(
+        running(1),
+        running(2),
+        write(1, *range(250, 262)),
+        clear(1, 4, 5),
+        write(2, 0, 1),
+        write(1, 260),
+        head=HEAD,
+    )
+    first, second = snapshot(recording.processes[0], 5).rings
+    assert (first.pool, first.row, first.size, first.cleared) == ("c128_state", 1, 256, 1)
+    assert first.positions == (*range(250, 261),)
+    assert (second.row, second.positions, second.cleared) == (2, (0, 1), 0)
+    earlier, _ = snapshot(recording.processes[0], 4).rings
+    assert (earlier.positions[-1], earlier.cleared) == (259, 2)
+
+
+def test_a_row_that_nobody_has_any_more_is_left_out(record: Record) -> None:
+    gone = {"event": "row_free", "step": 1, "request": "r1", "row": 1, "epoch": 1}
+    assert snapshot(record(running(1), write(1, 5), gone, head=HEAD).processes[0], 2).rings == ()
+
+
+def test_text_shows_the_ledger_and_the_strips(record: Record) -> None:
+    lines = [running(1), ref("retain", "row:1", 3, counts=[1]), write(1, 8, 9), clear(1, 9)]
+    out = io.StringIO()
+    state.render(snapshot(record(*lines, head=HEAD).processes[0], 3), out)
+    said = out.getvalue()
+    assert (
+        "pool c128 · counted: 1 page held by 1 reference\n   page  count  holders\n      3      1  row:1\n"
+        in said
+    )
+    assert "pool c128_state · compressor state: 1 ring\n" in said
+    (line,) = (line for line in said.splitlines() if line.startswith("   r1") and "256" in line)
+    assert line.split() == ["r1", "1", "256", "8", "1"]
+    assert "pages can't be followed" not in said
+
+
+def test_without_such_events_nothing_is_said(record: Record) -> None:
+    found = snapshot(record(running(1), head=HEAD).processes[0], 0)
+    assert (found.counted, found.rings) == ((), ())
+
+
+def test_the_history_of_a_counted_page_says_the_count(record: Record) -> None:
+    process = record(
+        ref("retain", "row:1", 3, 4, counts=[1, 1]), ref("release", "row:1", 4, counts=[0]), head=HEAD
+    ).processes[0]
+    found = [(event.event, event.detail) for event in slot_history(process, page=4, pool="c128").events]
+    assert found == [("page_ref retain", "row:1, count 1"), ("page_ref release", "row:1, count 0")]
