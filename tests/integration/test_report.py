@@ -31,6 +31,33 @@ def test_it_is_written_beside_the_recording_and_says_what_is_next(run: Path) -> 
     assert sorted(path.name for path in run.parent.iterdir()) == ["run.html", "run.speckv"]
 
 
+def test_markdown_goes_to_standard_output_for_pasting(run: Path) -> None:
+    ran = report("run.speckv", "--format", "md", cwd=run.parent)
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("**✗ found** · run.speckv")
+    assert "### MOV-TGT · step 812" in ran.stdout or "### MOV-" in ran.stdout
+    assert not list(run.parent.glob("run.html"))
+    assert report("run.speckv", "--format", "md", "-o", "run.md", cwd=run.parent).stdout == ""
+    assert (run.parent / "run.md").read_text() == ran.stdout
+
+
+def test_a_page_is_shown_when_it_is_asked_for(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = run.parent / "browser"
+    browser.write_text('#!/bin/sh\necho "$1" > "$0.seen"\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    assert report("run.speckv", "--open", cwd=run.parent).returncode == 0
+    assert (run.parent / "browser.seen").read_text().strip() == (run.parent / "run.html").as_uri()
+
+
+@pytest.mark.parametrize("words", [["--format", "md"], ["-o", "-"]])
+def test_only_a_page_in_a_file_can_be_shown(run: Path, words: list[str]) -> None:
+    ran = report("run.speckv", "--open", *words, cwd=run.parent)
+    assert ran.returncode == 2
+    assert "--open shows a page that was written to a file" in ran.stderr
+    assert not (run.parent / "run.html").exists()
+
+
 def test_a_clean_run_is_reported_as_nothing_found(tmp_path: Path) -> None:
     recording(tmp_path, [lengths(800), accept(800), DUE | {"step": 800}])
     ran = report("run.speckv", cwd=tmp_path)

@@ -61,11 +61,11 @@ def _quiet(result: CheckResult, recording: Recording, paint: Paint) -> Iterator[
 def _loud(result: CheckResult, recording: Recording, paint: Paint, verbose: bool) -> Iterator[str]:
     mark = paint.bad("✗") if result.verdict == "findings" else paint.doubt("?")
     yield f"{mark} {printable(headline(recording))}"
-    yield _verdict_line(result)
+    yield verdict_line(result)
     yield from _field("lost", _lost(recording))
     yield from _blocks(result, paint, verbose)
     yield ""
-    yield _judged(result)
+    yield judged_line(result)
 
 
 def _lost(recording: Recording) -> str:
@@ -77,7 +77,8 @@ def _lost(recording: Recording) -> str:
     return f"process.json names {amount(events, 'event')}; no table of them is there" if events else ""
 
 
-def _verdict_line(result: CheckResult) -> str:
+def verdict_line(result: CheckResult) -> str:
+    """How many root causes and consequences, since which step; that nothing could be judged."""
     if result.verdict == "unknown":
         return "nothing could be judged"
     serious = [finding for finding in result.findings if finding.severity is not Severity.NOTE]
@@ -102,7 +103,7 @@ def _blocks(result: CheckResult, paint: Paint, verbose: bool) -> Iterator[str]:
             yield from _block(root, result, paint, several)
         if more := roots[len(shown) :]:
             places = "; ".join(
-                _where(root.finding, several).removeprefix(" · ") for root in more[:SHOWN_PLACES]
+                where(root.finding, several).removeprefix(" · ") for root in more[:SHOWN_PLACES]
             )
             rest = f" and {len(more) - SHOWN_PLACES:,} more (--verbose)" if more[SHOWN_PLACES:] else ""
             yield from _field("also", f"{places}{rest}")
@@ -111,8 +112,8 @@ def _blocks(result: CheckResult, paint: Paint, verbose: bool) -> Iterator[str]:
 def _block(cause: RootCause, result: CheckResult, paint: Paint, several: bool) -> Iterator[str]:
     root = cause.finding
     law = result.laws.get(root.rule)
-    mark, where = paint.severity(MARKS[root.severity], root.severity), printable(_where(root, several))
-    yield f"{mark}  {paint.strong(root.rule)}{where}"
+    mark, place = paint.severity(MARKS[root.severity], root.severity), printable(where(root, several))
+    yield f"{mark}  {paint.strong(root.rule)}{place}"
     yield from _field("found", root.message)
     if law is not None:
         yield from _field("law", law.law)
@@ -129,8 +130,8 @@ def _block(cause: RootCause, result: CheckResult, paint: Paint, several: bool) -
         yield from _field("then", then)
 
 
-def _where(finding: Finding, several: bool) -> str:
-    """Process (where the findings are of several), step, request or row; the event where no step is known."""
+def where(finding: Finding, several: bool) -> str:
+    """Each behind a dot: process (where the findings are of several), step, request or row; the event where no step is known."""
     facts: list[tuple[str, object]] = [("process", finding.process)] if several else []
     facts += [("step", finding.step), ("request", finding.request)]
     facts += [] if finding.request is not None else [("row", finding.row)]
@@ -150,7 +151,8 @@ def _evidence(evidence: Evidence, paint: Paint) -> Iterator[str]:
         yield f"{'':12}{paint.dim(line) if index == 0 else line}"
 
 
-def _judged(result: CheckResult) -> str:
+def judged_line(result: CheckResult) -> str:
+    """How much was judged, and why the rest was not."""
     if not result.instances:
         return "there is no instance of any rule"
     share = f"judged {result.judged_percent:.1f} % of {amount(result.instances, 'instance')}"
