@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import cached_property
+from itertools import accumulate
 
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.searching import NEVER
 
 
 class FreeTimes:
@@ -31,11 +34,18 @@ class FreeTimes:
                 found.append((begin, seq, number))
         return sorted([*found, *((begin, None, number) for begin, number in waiting)], key=lambda g: g[0])
 
+    @cached_property
+    def _reaches(self) -> list[int]:
+        """How far this group and those that begin before it go on, at most."""
+        return list(accumulate((NEVER if end is None else end for _, end, _ in self._groups), max))
+
     def group_of(self, columns: Columns, index: int, seq: int) -> tuple[int, int | None, int | None] | None:
         """The group that a free waits in: the one that it names, else the innermost one that is open."""
         named = columns.int_at("group", index)
-        around = [
-            group for group in self._groups
-            if group[0] < seq and (group[1] is None or group[1] > seq) and named in (None, group[2])
-        ]  # fmt: skip
-        return around[-1] if around else None
+        at = bisect_left(self._groups, seq, key=lambda group: group[0]) - 1
+        while at >= 0 and self._reaches[at] > seq:
+            _, end, number = self._groups[at]
+            if (end is None or end > seq) and named in (None, number):
+                return self._groups[at]
+            at -= 1
+        return None
