@@ -8,6 +8,7 @@ numbers and texts of every event, and the slots that the ledger follows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
@@ -63,11 +64,26 @@ FOLLOWED: Mapping[str, tuple[str, ...]] = {
 
 
 class KeptColumns(Columns):
-    """Some columns of a table in memory, or none; the others are read when they are asked for."""
+    """Some columns of a table in memory, or none; the others are read when they are asked for.
 
-    def __init__(self, process: ProcessRecording, name: str, rows: int, kept: pa.Table | None = None) -> None:
+    Args:
+        process: The process.
+        name: Of the table.
+        rows: How many it has.
+        filled: Columns that have a value in some row: the others need not be read.
+        kept: Those in memory.
+    """
+
+    def __init__(
+        self,
+        process: ProcessRecording,
+        name: str,
+        rows: int,
+        filled: AbstractSet[str],
+        kept: pa.Table | None = None,
+    ) -> None:
         super().__init__(pa.table({}) if kept is None else kept)
-        self._process, self._name, self._rows = process, name, rows
+        self._process, self._name, self._rows, self._filled = process, name, rows, filled
 
     def __len__(self) -> int:
         return int(self._rows)
@@ -78,6 +94,8 @@ class KeptColumns(Columns):
 
     def _column(self, name: str) -> Any:
         if name not in self._table.column_names:
+            if name not in self._filled:
+                return pa.nulls(self._rows, SCHEMAS[self._name].field(name).type)
             return self._process.columns(self._name, name).column(name)
         column = self._table.column(name)
         self._table = self._table.drop_columns([name])  # what it is converted to is kept in its place
@@ -134,6 +152,7 @@ def windows(view: ProcessView, *, keep: bool) -> Iterator[WindowView]:
     kept: dict[str, list[pa.Table]] = {}
     pools: dict[str, set[str]] = {}
     strange: dict[str, set[tuple[str, str]]] = {}
+    filled: dict[str, set[str]] = {}
     paths: list[Ragged] = []
     for end, tables in zip(ends, _ahead(process.windows(ends)), strict=True):
         for name, table in tables.items() if keep and not view.kept else ():
@@ -142,12 +161,14 @@ def windows(view: ProcessView, *, keep: bool) -> Iterator[WindowView]:
         for name, table in tables.items():
             pools.setdefault(name, set()).update(window.pools_of(name))
             strange.setdefault(name, set()).update(senseless(name, table))
+            filled.setdefault(name, set()).update(_filled(table))
         yield window
         paths += [window.replayed_paths.rows] if "replayed_accepts" in vars(window) else []
         window.close()
     for name, extent in process.extents.items() if not view.kept else ():
         table = pa.concat_tables(kept[name]) if name in kept else None
-        view.keep(name, KeptColumns(process, name, extent.rows if table is None else table.num_rows, table))
+        rows = extent.rows if table is None else table.num_rows
+        view.keep(name, KeptColumns(process, name, rows, filled[name], table))
     view.pools, view.senseless = pools, strange
     if len(paths) == len(ends) and not process.problems:
         view.replayed_paths = ReplayedPaths.of_windows(view.verifies, paths)
@@ -167,6 +188,13 @@ def first_alloc(process: ProcessRecording) -> int:
     """`seq` of the process's first allocation, 0 if it has none."""
     extent = process.extents.get("alloc")
     return 0 if extent is None else extent.first
+
+
+def _filled(table: pa.Table) -> Iterator[str]:
+    """Columns that have a value in some row."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.null_count < len(column):
+            yield name
 
 
 def _kept(name: str) -> list[str]:
