@@ -11,7 +11,7 @@ from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.activity import Grant
-from speckv_debug.collectors.sglang.lengths import reserve_columns
+from speckv_debug.collectors.sglang.length_columns import reserve_columns
 from speckv_debug.collectors.sglang.levels import tells_reserves_late
 from speckv_debug.collectors.sglang.requests import (
     Batch,

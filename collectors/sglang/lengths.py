@@ -11,6 +11,7 @@ from speckv_debug.collectors.around import Around
 from speckv_debug.collectors.hooking import Hook, Methods, Target, find_function
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.journal import PREPARE
+from speckv_debug.collectors.sglang.length_columns import length_columns, reserve_columns
 from speckv_debug.collectors.sglang.levels import tells_reserves_late
 from speckv_debug.collectors.sglang.loop import ResultSteps
 from speckv_debug.collectors.sglang.requests import (
@@ -21,11 +22,9 @@ from speckv_debug.collectors.sglang.requests import (
     is_settled,
     lengths_of_all,
     nobody_has,
-    plain,
     rows_now,
 )
 from speckv_debug.collectors.sglang.scene import Scene
-from speckv_debug.recording.blocks import Each
 
 
 class LengthHooks:
@@ -91,7 +90,7 @@ class LengthHooks:
         given = (who, before, after[1], reserve, scene.engine.page_size)
         scene.journal.defer("reserve", count, None, reserve_columns, *given)
         told = (who, who.rows, after, "spec_prepare", None, None, self._evicted(reqs))
-        scene.journal.defer("lengths", count, None, _columns, *told)
+        scene.journal.defer("lengths", count, None, length_columns, *told)
 
     def resolving(self, result: Any, batch: Any) -> tuple[Any, Any, Any, list[Any]]:
         """_resolve_spec_v2_tokens(result, batch): a request that has ended or was retracted should commit nothing.
@@ -119,7 +118,7 @@ class LengthHooks:
             cuts = _cuts(reqs, kept, result, resolved)
         count = len(reqs) if told is None else len(told)
         given = (launched, rows, now, "verify_commit", cuts, told, self._evicted(reqs))
-        self._scene.journal.defer("lengths", count, None, _columns, *given, step=step)
+        self._scene.journal.defer("lengths", count, None, length_columns, *given, step=step)
 
     def _launched(self, launched: Batch | None, result: Any, reqs: Sequence[Any]) -> Batch:
         """The requests in the rows in which the result was launched, where that is known."""
@@ -132,77 +131,11 @@ class LengthHooks:
     def _emit(self, reqs: Sequence[Any], cause: str) -> None:
         who = self._scene.rows.batch(reqs)
         given = (who, who.rows, lengths_of_all(reqs), cause, None, None, self._evicted(reqs))
-        self._scene.journal.defer("lengths", len(reqs), None, _columns, *given)
+        self._scene.journal.defer("lengths", len(reqs), None, length_columns, *given)
 
     def _evicted(self, reqs: Sequence[Any]) -> list[int | None] | None:
         """How far each has given up its slots behind the window, None for a model without one."""
         return evicted_of_all(reqs) if self._evicts else None
-
-
-def _columns(
-    who: Batch,
-    rows: Sequence[int | None],
-    lengths: tuple[list[Any], list[Any]],
-    cause: str,
-    cuts: list[str | None] | None = None,
-    told: Sequence[int] | None = None,
-    evicted: list[int | None] | None = None,
-) -> dict[str, Any]:
-    """The columns of `lengths`.
-
-    Args:
-        who: Whom they are told of.
-        rows: Rows as they are now: a request that gave its row back has no allocated length.
-        lengths: Committed and allocated, of each.
-        cause: Which function changed them.
-        cuts: Why fewer tokens than accepted were kept, None if nobody has a grammar.
-        told: Places of those that are told of, None for all.
-        evicted: How far each has given up its slots behind the window, None for a model without one.
-    """
-    committed, allocated = plain(lengths[0]), plain(lengths[1])
-    if None in rows:
-        allocated = [None if row is None else length for row, length in zip(rows, allocated, strict=True)]
-        evicted = evicted and [None if row is None else at for row, at in zip(rows, evicted, strict=True)]
-    if told is not None:
-        who = who.pick(told)
-        committed, allocated = [committed[i] for i in told], [allocated[i] for i in told]
-        cuts = None if cuts is None else [cuts[i] for i in told]
-        evicted = evicted and [evicted[i] for i in told]
-    return {
-        "pool": "full",
-        **who.columns(),
-        "committed": Each(committed),
-        "allocated": Each(allocated),
-        **({} if evicted is None else {"swa_evicted": Each(evicted)}),
-        "cause": cause,
-        "cut": None if cuts is None else Each(cuts),
-    }
-
-
-def reserve_columns(
-    who: Batch,
-    lengths: tuple[list[Any], list[Any]],
-    new: list[Any],
-    reserve: Any,
-    page_size: int,
-) -> dict[str, Any]:
-    """The columns of `reserve`.
-
-    Args:
-        who: The requests.
-        lengths: Committed and allocated of each before, on the host.
-        new: Allocated afterwards.
-        reserve: What is added to what is committed, None if unknown.
-        page_size: The allocator's.
-    """
-    return {
-        **who.columns(),
-        "committed": Each(plain(lengths[0])),
-        "allocated": Each(plain(lengths[1])),
-        "reserve": None if reserve is None else int(reserve),
-        "page_size": page_size,
-        "new_allocated": Each(plain(new)),
-    }
 
 
 def reserve_function() -> Callable[[], Any] | None:
