@@ -116,6 +116,7 @@ def settings(engine: Engine) -> dict[str, Any]:
         "context_len": getattr(engine.target_runner.model_config, "context_len", None),
         **_rings(engine),
         **(_window(engine) if engine.has_window else {}),
+        "prefill_aware_swa": bool(getattr(engine.target_runner, "prefill_aware_swa", False)) or None,
         "encoder_decoder": engine.has_encoder or None,
         "strip_thinking_cache": bool(engine.argument("strip_thinking_cache", False)) or None,
         **{f"{axis}_size": engine.argument(f"{axis}_size") for axis in ("tp", "pp", "dp", "dcp")},

@@ -30,7 +30,8 @@ def window_is_kept(evictions: WindowEvictions) -> Judgement:
 
     Exceptions: a trim, a restored session and an end set it back; up to an interval more than the window stays held, and
     what two verifies commit; a prompt is evicted by the steps that follow it, not by the first of them under overlap; a
-    transfer of the tail alone starts past 0; what the prefix tree has of the request it gives up itself, and the cursor
+    transfer of the tail alone starts past 0; a model whose window keeps the prompt (`prefill_aware_swa`) starts behind
+    the prompt; what the prefix tree has of the request it gives up itself, and the cursor
     begins behind it.
     """
     early, unseen = evictions.past & evictions.tree_told, evictions.past & (not evictions.tree_told)

@@ -84,13 +84,30 @@ class WindowEvictions(Picked):
 
     @cached_property
     def past(self) -> Mask:
-        """The cursor stands behind that, and behind what the prefix tree is known to have of the request.
+        """The cursor stands behind that, behind a prompt that is kept, and behind what the prefix tree is known to have.
 
         The tree gives up its own slots, so the cursor begins where they end: SGLang 0.5.12 `ScheduleBatch._evict_swa`, 0.5.15 to
         0.5.23 `free_swa_out_of_window_slots` (`cache_protected_len`).
         """
-        past = (self.highest != NULL) & (self.cursor > self.highest)
+        past = (self.highest != NULL) & (self.cursor > self.highest) & (self.cursor > self._kept_prompt)
         return mask(past & (self.cursor > self._protected)) if past.any() else mask(past)
+
+    @cached_property
+    def _kept_prompt(self) -> Int64s:
+        """Where the cursor of a model begins whose window keeps the whole prompt: page_ceil(prompt), 0 for other models.
+
+        SGLang 0.5.15 and later, `ModelRunner.prefill_aware_swa`: `free_swa_out_of_window_slots` raises the cursor to
+        `swa_evict_floor`. A prompt whose length was not seen keeps everything.
+        """
+        if not self.info.settings.get("prefill_aware_swa"):
+            return np.zeros(len(self), dtype=np.int64)
+        return np.where(self._prompt == NULL, LONGEST, -(-self._prompt // self.page_size) * self.page_size)
+
+    @cached_property
+    def _prompt(self) -> Int64s:
+        """The length that the latest part of the prompt before each report committed, NULL if unknown."""
+        prefilled = self.lengths.previous_of(("extend",), self.ints("seq"), self.life)
+        return np.append(self.columns.ints("committed"), NULL)[prefilled]
 
     @property
     def tree_told(self) -> bool:
@@ -137,8 +154,7 @@ class WindowEvictions(Picked):
         An eviction falls due as its position leaves the window, at the earliest when decoding began: a prompt is
         evicted by the steps that follow it.
         """
-        prefilled = self.lengths.previous_of(("extend",), self.ints("seq"), self.life)
-        base = np.append(self.columns.ints("committed"), NULL)[prefilled]
+        base = self._prompt
         known = (base != NULL) & (self.committed != NULL) & (self.window is not None)
         due = np.maximum(self.cursor + (self.window or 0), np.where(known, base, 0))
         decoding = self.columns.texts("cause").equal(*DECODING)[self.index]

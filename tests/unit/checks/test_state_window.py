@@ -66,6 +66,27 @@ def test_where_the_cursor_may_stand(judge: Build, lines: list[dict[str, Any]], w
     assert len(result.findings) == bool(wrong) and not result.unknown
 
 
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ([PROMPT, lengths(64, 64)], ""),  # page_ceil(60): the prompt keeps its slots until the request ends
+        ([PROMPT, lengths(64, 60)], ""),
+        ([PROMPT, lengths(64, 72)], "the eviction cursor stands at 72, behind page_floor(64 - 32) = 32"),
+        ([PROMPT, lengths(112, 80)], ""),
+        ([PROMPT, lengths(112, 88)], "the eviction cursor stands at 88"),
+        ([lengths(64, 64)], ""),  # how long the prompt was is not known
+    ],
+)
+def test_a_window_that_keeps_the_prompt_begins_behind_it(
+    judge: Build, lines: list[dict[str, Any]], wrong: str
+) -> None:
+    head = HEAD | {"settings": SETTINGS | {"prefill_aware_swa": True}}
+    result = judge("ST-SWA", *lines, **head)
+    assert [f.message for f in result.findings if not f.message.startswith(wrong or "!")] == []
+    assert len(result.findings) == bool(wrong)
+    assert {f.rule for f in judge("ST-SWA", PROMPT, lengths(64, 64), **HEAD).findings} == {"ST-SWA"}
+
+
 def insert(start: int, count: int, **more: Any) -> dict[str, Any]:
     slots = [8 + start + k for k in range(count)]
     return {"event": "cache", "action": "insert", "request": "a", "start": start, "slots": slots} | more
