@@ -63,6 +63,14 @@ def test_without_speculation_there_is_no_algorithm(toy):
     assert settings == {"overlap": False, "row_width": 64, "context_len": 64}
 
 
+def test_a_window_that_keeps_the_prompt_is_told(toy):
+    toy.scheduler.tp_worker.model_runner.model_config = types.SimpleNamespace(context_len=64)
+    engine = Engine(toy.scheduler)
+    assert "prefill_aware_swa" not in describe.settings(engine)
+    engine.target_runner.prefill_aware_swa = True
+    assert describe.settings(engine)["prefill_aware_swa"] is True
+
+
 def test_a_draft_pool_shares_the_ids_of_the_target(toy):
     pool = types.SimpleNamespace(layer_num=2, kv_buffer=[])
     runner = types.SimpleNamespace(token_to_kv_pool=pool)
