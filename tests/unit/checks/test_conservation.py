@@ -296,6 +296,14 @@ def test_hybrid_pools_and_decode_context_parallelism() -> None:
     assert "hybrid" in reasons(hybrid)[0] and "decode context parallelism" in reasons(dcp)[0]
 
 
+def test_hybrid_pools_that_are_said_to_lie_apart_are_judged() -> None:
+    run = Run(4, SLOTS)
+    run.head["pools"].append({"name": "swa", "kind": "swa", "slots": 32, "page_size": 4})
+    run.head["settings"] |= {"unified_memory": False}
+    count(run, 60)
+    assert judged(run).findings and not judged(run).unknown
+
+
 def test_pages_held_before_the_recording_began() -> None:
     run = Run(4, SLOTS, from_start=False)
     run.start(1, span(8, 16))
