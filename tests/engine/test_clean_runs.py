@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from accounts import rejected_at_the_end
+from claims import require_clean, require_hooks_held, require_nearly_all_judged
 from running import Run
 from scenarios import CLEAN, PLAIN, RELEASES
 
@@ -69,10 +70,8 @@ def test_the_target_ended_well_and_reported(run: Run) -> None:
 
 
 def test_every_hook_resolved_and_no_hook_failed(run: Run) -> None:
-    assert None not in run.process.info.hooks.values()
-    assert set(run.process.info.tables) >= EVERY_ALGORITHM
+    require_hooks_held(run, EVERY_ALGORITHM)
     assert {"compact", "compact:predict"} & set(run.process.info.tables)
-    assert [note.text for note in run.of("note") if note.level != "info"] == []
     assert run.of("drop") == []
 
 
@@ -102,12 +101,8 @@ def test_the_run_holds_what_it_was_made_for(run: Run) -> None:
 
 
 def test_check_finds_nothing_and_judges_nearly_all(run: Run) -> None:
-    report = run.report
-    assert [f for f in report["findings"] if f["severity"] in ("error", "warning")] == []
-    assert (report["verdict"], report["exit_code"]) == ("clean", 0)
-    checked = sum(report["checked"].values())
-    unknown = sum(entry["instances"] for entry in report["unknown"])
-    assert checked >= 0.95 * (checked + unknown)
+    require_clean(run)
+    require_nearly_all_judged(run)
 
 
 def test_every_rule_whose_event_occurs_has_judged_instances(run: Run) -> None:

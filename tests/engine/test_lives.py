@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from claims import require_clean, require_hooks_held, require_nearly_all_judged, serious
 from running import Run
 from scenarios import LIVES, MORE_LIVES
 
@@ -23,18 +24,8 @@ draft stores a sampled token, not the prompt's next one."""
 
 def test_it_ended_well_and_every_hook_held(run: Run) -> None:
     assert run.exit_code == 0, run.stderr[-2000:]
-    assert None not in run.process.info.hooks.values()
-    assert [note.text for note in run.of("note") if note.level != "info"] == []
+    require_hooks_held(run, {"accept", "alloc", "cache", "free", "lengths", "release", "reserve"})
     assert run.of("drop") == []
-    assert set(run.process.info.tables) >= {
-        "accept",
-        "alloc",
-        "cache",
-        "free",
-        "lengths",
-        "release",
-        "reserve",
-    }
 
 
 def chunk_ends(run: Run) -> set[tuple[str, str, int]]:
@@ -44,21 +35,14 @@ def chunk_ends(run: Run) -> set[tuple[str, str, int]]:
 
 
 def test_check_finds_nothing_and_judges_nearly_all(run: Run) -> None:
-    report = run.report
-    found = {
-        (f["rule"], f["request"], f["step"])
-        for f in report["findings"]
-        if f["severity"] in ("error", "warning")
-    }
     if run.scenario.name in DIVERGING:
+        found = serious(run)
         assert found and found <= chunk_ends(run)
     else:
-        assert found == set()
-        assert (report["verdict"], report["exit_code"]) == ("clean", 0)
-    checked = sum(report["checked"].values())
-    unknown = [entry for entry in report["unknown"] if entry["why"] != LENGTHS_ONLY]
-    assert checked >= 0.95 * (checked + sum(entry["instances"] for entry in unknown))
-    assert run.scenario.algorithm == "DFLASH" or unknown == report["unknown"]
+        require_clean(run)
+    without_places = run.scenario.algorithm == "DFLASH"
+    require_nearly_all_judged(run, LENGTHS_ONLY if without_places else "")
+    assert without_places or all(entry["why"] != LENGTHS_ONLY for entry in run.report["unknown"])
 
 
 def test_every_row_that_was_handed_out_was_given_back(run: Run) -> None:
