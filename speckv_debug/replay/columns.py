@@ -167,11 +167,22 @@ def _names(dictionary: Any) -> tuple[str, ...]:
 
 def _lists(column: Any) -> Ragged:
     array = _told(_array(column))
-    if len(array) and not array.null_count:
-        offsets = np.asarray(numbers(array.offsets), dtype=np.int64)
-        return Ragged(_ints(array.flatten()), offsets - offsets[0], np.ones(len(array), dtype=np.bool_))
-    lengths = np.asarray(filled(pc.list_value_length(array), 0), dtype=np.int64)
-    return Ragged(_ints(array.flatten()), starts(lengths), ~_flags(array.is_null()))
+    present = ~_flags(array.is_null()) if array.null_count else np.ones(len(array), dtype=np.bool_)
+    offsets, values = _offsets(array), array.values
+    if (
+        array.null_count and (np.diff(offsets)[~present] != 0).any()
+    ):  # a list that is not there still has items
+        lengths = np.asarray(filled(pc.list_value_length(array), 0), dtype=np.int64)
+        return Ragged(_ints(array.flatten()), starts(lengths), present)
+    return Ragged(_ints(values.slice(offsets[0], offsets[-1] - offsets[0])), offsets - offsets[0], present)
+
+
+def _offsets(lists: Any) -> Int64s:
+    """Where each list begins and the last one ends in `lists.values`."""
+    if not len(lists):
+        return np.zeros(1, dtype=np.int64)
+    made = np.frombuffer(lists.buffers()[1], dtype=np.int32)
+    return made[lists.offset : lists.offset + len(lists) + 1].astype(np.int64)
 
 
 def _text_lists(column: Any) -> tuple[Texts, Int64s, Mask]:

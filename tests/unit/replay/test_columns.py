@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
 
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.replay.columns import Columns
@@ -35,6 +37,45 @@ def test_a_list_with_an_item_missing_is_absent() -> None:
     assert columns.absent("names").tolist() == [False, True, True, True, False]
     part = Columns(pa.table({"slots": slots}).slice(1, 4))
     assert [part.lists("slots").tuple(i) for i in range(4)] == [None, None, (), (4,)]
+
+
+LISTS = st.lists(st.one_of(st.none(), st.lists(st.integers(-9, 9), max_size=3)), max_size=6)
+
+
+@given(
+    chunks=st.lists(LISTS, max_size=3),
+    cut=st.integers(0, 6),
+    narrow=st.booleans(),
+    gone=st.sets(st.integers(0, 5)),
+)
+def test_lists_are_those_that_arrow_has(
+    chunks: list[list[list[int] | None]], cut: int, narrow: bool, gone: set[int]
+) -> None:
+    kind = pa.list_(pa.int32() if narrow else pa.int64())
+    column = pa.chunked_array([pa.array(chunk, kind) for chunk in chunks], kind)[cut:]
+    if len(column) and not column.null_count and gone:  # lists that are not there, with items all the same
+        whole = pa.concat_arrays(column.chunks)
+        valid = pa.array([at not in gone for at in range(len(whole))]).buffers()[1]
+        shifted = pa.array([None] * whole.offset + [at not in gone for at in range(len(whole))])
+        bits = shifted.buffers()[1] if whole.offset else valid
+        buffers = [bits, whole.buffers()[1]]
+        column = pa.chunked_array(
+            [
+                pa.ListArray.from_buffers(
+                    kind, len(whole), buffers, offset=whole.offset, children=[whole.values]
+                )
+            ]
+        )
+    lists = Columns(pa.table({"slots": column})).lists("slots")
+    assert [lists.tuple(i) for i in range(len(lists))] == [
+        None if value is None else tuple(value) for value in column.to_pylist()
+    ]
+    assert lists.offsets[0] == 0 and lists.offsets[-1] == len(lists.values)
+
+
+def test_lists_that_are_all_absent() -> None:
+    lists = Columns(pa.table({"slots": pa.nulls(3, pa.list_(pa.int64()))})).lists("slots")
+    assert [lists.tuple(i) for i in range(3)] == [None] * 3
 
 
 def test_empty_tables_have_empty_columns() -> None:
