@@ -140,13 +140,11 @@ def _window(engine: Engine) -> dict[str, Any]:
     window = next((int(size) for size in sizes if size), None)
     batch = getattr(sys.modules.get(SCHEDULE_BATCH), "ScheduleBatch", None)
     switches = getattr(sys.modules.get("sglang.srt.environ"), "envs", None)
-    interval = getattr(switches, "SGLANG_SWA_EVICTION_INTERVAL", None)
-    by_forwards = getattr(switches, "SGLANG_AMD_USE_FLYDSL_MEGA_MOE", None)
+    interval: Any = getattr(switches, "SGLANG_SWA_EVICTION_INTERVAL", None)
+    by_forwards: Any = getattr(switches, "SGLANG_AMD_USE_FLYDSL_MEGA_MOE", None)
     counts = hasattr(batch, "_swa_eviction_trigger") and not (by_forwards is not None and by_forwards.get())
-    kept = getattr(engine.tree, "swa_retain_window", window)
-    told = (
-        max(1, int(interval.get())) + max(0, int(kept or 0) - (window or 0)) if interval and counts else None
-    )
+    kept = max(0, int(getattr(engine.tree, "swa_retain_window", None) or 0) - (window or 0))
+    told = max(1, int(interval.get())) + kept if counts and interval is not None else None
     return {"sliding_window": window, "swa_eviction_interval": told}
 
 

@@ -48,7 +48,7 @@ class MoveHooks:
         for pool in (self._scene.engine.target_pool, *self._scene.engine.draft_pools()):
             move = Around(self.moving, self.moved, self.broke_off, takes=("self", *LOCATIONS))
             yield Methods("move", type(pool), targets.MOVER, move, LOCATIONS)
-            core = Around(self.copying, takes=LOCATIONS)
+            core = Around(self.copying, takes=("self", *LOCATIONS))
             yield Methods("move_core", type(pool), targets.MOVER_CORE, core, LOCATIONS, optional=True)
 
     def _called(self, caller: str) -> Around:
@@ -84,9 +84,10 @@ class MoveHooks:
         """The mover raised: whatever it copied is recorded."""
         self.moved(told, None)
 
-    def copying(self, tgt: Any, src: Any) -> None:
-        """_move_kv_cache_impl(tgt_loc, src_loc), inside `move_kv_cache`."""
-        if self._pool is not None:
+    def copying(self, copied: Any, tgt: Any, src: Any) -> None:
+        """_move_kv_cache_impl(tgt_loc, src_loc), inside `move_kv_cache`; of two pools in one the full one's: its slots count."""
+        pool = self._pool
+        if pool is not None and (copied is pool or copied is getattr(pool, "full_kv_pool", None)):
             self._pairs.append((tgt, src))
 
     def _know(self, pool: Any) -> Kind:

@@ -75,7 +75,11 @@ class PeerEntries:
 
     @cached_property
     def rival(self) -> Int64s:
-        """An entry of another slot that still holds the peer as this one gets it, -1 if there is none."""
+        """An entry of another slot that still holds the peer as this one gets it, -1 if there is none.
+
+        A tree may give a peer to its own slot first and take it from the other by the event behind: SGLang 0.5.19 to 0.5.21,
+        `SWAComponent`, `set_full_to_swa_mapping` then `clear_full_to_swa_mapping`.
+        """
         given = np.flatnonzero(self.maps)
         order = given[np.argsort(self.swa[given], kind="stable")]
         peers = np.cumsum(np.diff(self.swa[order], prepend=NULL) != 0)
@@ -85,7 +89,10 @@ class PeerEntries:
         place = np.searchsorted(longest, longest)  # where the longest so far was first reached
         rival = np.full(len(self), -1, dtype=np.int64)
         rival[order[1:][holds]] = order[place[:-1][holds]]
-        return rival
+        ends = np.append(self.end, len(self))[rival]
+        lost = (rival >= 0) & (np.append(self.swa, NULL)[ends] == 0)
+        lost &= np.append(self.seq, NULL)[ends] == self.seq + 1
+        return np.where(lost, -1, rival)
 
     def pages_mapped(self, page_size: int, seq: Int64s) -> Int64s:
         """How many pages of the window's pool hold a peer at each `seq`."""

@@ -195,14 +195,14 @@ def build(noise: float, draft: str | None, **arguments: Any) -> Any:
     return scheduler
 
 
-def server_and_ports(draft: str | None, **arguments: Any) -> tuple[Any, Any]:
+def server_and_ports(draft: str | None, *, window: int | None = None, **arguments: Any) -> tuple[Any, Any]:
     """ServerArgs and PortArgs of a tiny model on the CPU; those that the release doesn't know are left out."""
     from sglang.srt.server_args import PortArgs, ServerArgs
 
     folder = Path(tempfile.mkdtemp(prefix="tiny-llama-"))
     arguments = {
         "model_path": tiny_llama.write_config(
-            folder / "target", layers=2 if draft in tiny_llama.BLOCKS else 1
+            folder / "target", layers=2 if window or draft in tiny_llama.BLOCKS else 1, window=window
         ),
         "load_format": "dummy",
         "skip_tokenizer_init": True,
@@ -215,6 +215,7 @@ def server_and_ports(draft: str | None, **arguments: Any) -> tuple[Any, Any]:
         "log_level": "error",
         "disable_overlap_schedule": True,
         "random_seed": 7,
+        "swa_full_tokens_ratio": 1.0,  # as many slots with a window as without
         **arguments,
     }
     if draft:

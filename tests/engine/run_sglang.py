@@ -55,6 +55,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--pool", type=int, default=1024, help="slots")
     parser.add_argument("--workload", choices=sorted(WORKLOADS), default="waves")
     parser.add_argument("--multi-layer", action="store_true", help="a draft model of its own for each step")
+    parser.add_argument(
+        "--window", type=int, help="positions that the last layer's pool keeps of each request"
+    )
     parser.add_argument("--hopeful", action="store_true", help="admit requests that may not fit in the end")
     parser.add_argument("--fault", choices=sorted(FAULTS))
     parser.add_argument("--count", type=Path, metavar="FILE", help="write an independent count there")
@@ -146,6 +149,8 @@ def _server(args: argparse.Namespace) -> dict[str, Any]:
         server["disable_overlap_schedule"] = False
     if args.multi_layer:
         server["enable_multi_layer_eagle"] = True
+    if args.window:
+        server["window"] = args.window
     if args.hopeful:
         server["schedule_conservativeness"] = 0.05
     if args.workload == "sessions":

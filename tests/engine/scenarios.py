@@ -80,6 +80,7 @@ RELEASES = (
 SHORT = ("--new-tokens", "12")
 RETRACTS = (("SGLANG_TEST_RETRACT", "1"),)
 SIMULATED = (("SGLANG_SIMULATE_ACC_LEN", "2.5"), ("SGLANG_SIMULATE_ACC_TOKEN_MODE", "real-draft-token"))
+OFTEN = (("SGLANG_SWA_EVICTION_INTERVAL", "4"),)
 LIVES = (Scenario("sessions", workload="sessions", overlap=True, more=(*SHORT, "--requests", "7")),)
 MORE_LIVES = (
     Scenario("sessions-page16", workload="sessions", topk=1, page=16, overlap=True, noise=0.2),
@@ -96,6 +97,16 @@ MORE_LIVES = (
         overlap=True,
         environment=(("SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION", "2"),),
         more=("--pool", "300", "--hopeful", "--requests", "8"),
+    ),
+    Scenario(
+        "window-retracts",
+        algorithm="NGRAM",
+        overlap=True,
+        environment=(*RETRACTS, *OFTEN),
+        more=("--window", "16"),
+    ),
+    Scenario(
+        "window-0.5.21", release="0.5.21", algorithm="NGRAM", environment=OFTEN, more=("--window", "16")
     ),
     Scenario("grammar", workload="ruled", noise=0.03, overlap=True),
     Scenario("eagle-topk4", algorithm="EAGLE", topk=4),

@@ -57,6 +57,9 @@ def test_the_run_holds_what_it_was_made_for(run: Run) -> None:
     seen += Counter(f"move {e.caller}" for e in run.of("move"))
     seen += Counter(f"sampling {e.sampling}" for e in run.of("accept"))
     seen += Counter(f"note {e.text.split()[0]}" for e in run.of("note"))
+    seen["swa_evicted"] = sum(bool(e.swa_evicted) for e in run.of("lengths"))
+    seen["swa_map"] = sum(any(e.swa_slots) for e in run.of("swa_map"))
+    seen += Counter({f"judged {rule}": count for rule, count in run.report["checked"].items()})
     missing = [what for what in _made_for(run) if not seen[what]]
     assert missing == []
 
@@ -71,7 +74,9 @@ def _made_for(run: Run) -> list[str]:
         wanted += ["release abort", "note abort"]
     if scenario.workload == "ruled":
         wanted += ["cut grammar"]
-    if scenario.name.startswith("retracts") or scenario.name == "little-room":
+    if "--window" in scenario.more:
+        wanted += ["swa_evicted", "swa_map", "judged OWN-MAP", "judged ST-SWA"]
+    if "retracts" in scenario.name or scenario.name == "little-room":
         wanted += ["release retract"]
     if scenario.topk > 1 and scenario.page > 1:
         wanted += ["move draft_tail"]

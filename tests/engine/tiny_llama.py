@@ -20,8 +20,10 @@ BLOCKS = {
 """What a draft model that drafts a whole block at once says of it."""
 
 
-def write_config(folder: Path, architecture: str = "LlamaForCausalLM", layers: int = 1) -> str:
-    """Write config.json; the folder's path as a string."""
+def write_config(
+    folder: Path, architecture: str = "LlamaForCausalLM", layers: int = 1, window: int | None = None
+) -> str:
+    """Write config.json; the folder's path as a string. With a `window` the last layer's KV lies in a pool for windows."""
     hidden, heads = 32, 2
     config = {
         "architectures": [architecture],
@@ -43,10 +45,16 @@ def write_config(folder: Path, architecture: str = "LlamaForCausalLM", layers: i
         "eos_token_id": 2,
         "attention_bias": False,
         **BLOCKS.get(architecture, {}),
+        **(_windowed(layers, window) if window else {}),
     }
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config))
     return str(folder)
+
+
+def _windowed(layers: int, window: int) -> dict[str, object]:
+    pattern = [0] * (layers - 1) + [1]
+    return {"is_hybrid_swa": True, "hybrid_layer_pattern": pattern, "sliding_window": window}
 
 
 def set_weights(model, noise: float = 0.0, shared_with=None) -> None:

@@ -50,6 +50,9 @@ GRANTED = [alloc(1, 2), peers((1, 11), (2, 12))]
         ([alloc(1, 2), peers((1, 11), (2, 11))], "full slot 2 gets the peer 11, which full slot 1 still has"),
         ([*GRANTED, peers((1, 0), (3, 11))], ""),  # the tree takes the peer over, the other has lost it
         ([*GRANTED, peers((3, 11), (1, 0))], "full slot 3 gets the peer 11, which full slot 1 still has"),
+        ([*GRANTED, peers((3, 11)), peers((1, 0))], ""),  # by the event behind
+        ([*GRANTED, peers((3, 11)), alloc(4), peers((1, 0))], "full slot 3 gets the peer 11, which full slot 1 still"),
+        ([*GRANTED, peers((3, 11)), peers((1, 12))], "full slot 3 gets the peer 11, which full slot 1 still has"),
         ([*GRANTED, peers((1, 13))], "full slot 1 gets the peer 13 while it has 11, which nobody gives back"),
         ([*GRANTED, peers((1, 11))], ""),  # said again
         ([*GRANTED, peers((1, 0)), peers((1, 0))], ""),  # a tombstone

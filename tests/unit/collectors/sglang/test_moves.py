@@ -1,6 +1,7 @@
 """The mover's pairs, as they reach the copy."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -40,6 +41,29 @@ def test_a_call_that_copies_nothing_is_no_move(toy):
     toy.engine.target_pool.move_kv_cache(loc(1), loc(9))
     assert toy.sink.of("move") == []
     assert "copied nothing" in toy.sink.of("note")[0]["text"]
+
+
+def test_of_two_pools_in_one_the_full_one_counts(toy):
+    """SWAKVPool moves in both; the peers' slots are no slots of the full pool."""
+    plain = type(toy.engine.target_pool)
+
+    class SWAKVPool:
+        def __init__(self):
+            self.full_kv_pool, self.swa_kv_pool = plain(), plain()
+
+        def move_kv_cache(self, tgt_loc, src_loc):
+            self.full_kv_pool.move_kv_cache(tgt_loc, src_loc)
+            self.swa_kv_pool.move_kv_cache(tgt_loc + 100, src_loc + 100)
+
+    draft, pool = plain(), SWAKVPool()
+    toy.engine.target_pool = pool
+    toy.engine._pool_names = {id(pool): "full", id(draft): "draft"}
+    toy.engine.draft_runners = (SimpleNamespace(token_to_kv_pool=draft),)
+    toy.install(MoveHooks)
+    pool.move_kv_cache(loc(1), loc(9))
+    draft.move_kv_cache(loc(2), loc(3))
+    assert toy.sink.of("move", "pool", "src", "tgt") == [("full", [9], [1]), ("draft", [3], [2])]
+    assert toy.failures == []
 
 
 def test_an_empty_list_is_a_call_all_the_same(toy):

@@ -118,8 +118,18 @@ def test_without_a_window_there_is_no_cursor(toy):
     assert prepared(toy, toy.request("a", 1, swa_evicted_seqlen=0)) == [(0, None)]
 
 
+class Switch:
+    """One of SGLang's `envs`: it refuses to be taken for its own value."""
+
+    def get(self):
+        return 128
+
+    def __bool__(self):
+        raise RuntimeError("Please use `envs.YOUR_FLAG.get()`")
+
+
 def test_the_window_is_described(window, monkeypatch):
-    envs = SimpleNamespace(SGLANG_SWA_EVICTION_INTERVAL=SimpleNamespace(get=lambda: 128))
+    envs = SimpleNamespace(SGLANG_SWA_EVICTION_INTERVAL=Switch())
     monkeypatch.setitem(sys.modules, "sglang.srt.environ", SimpleNamespace(envs=envs))
     runner = window.engine.target_runner
     runner.sliding_window_size, runner.model_config = 1023, SimpleNamespace(context_len=64)
