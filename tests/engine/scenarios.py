@@ -106,7 +106,16 @@ MORE_LIVES = (
         more=("--window", "16"),
     ),
     Scenario(
-        "window-0.5.21", release="0.5.21", algorithm="NGRAM", environment=OFTEN, more=("--window", "16")
+        "window-trees", overlap=True, environment=OFTEN, more=("--window", "16", "--requests", "4", *SHORT)
+    ),
+    Scenario(
+        "window-0.5.21",
+        release="0.5.21",
+        topk=1,
+        noise=0.2,
+        overlap=True,
+        environment=OFTEN,
+        more=("--window", "16", *SHORT),
     ),
     Scenario("grammar", workload="ruled", noise=0.03, overlap=True),
     Scenario("eagle-topk4", algorithm="EAGLE", topk=4),
