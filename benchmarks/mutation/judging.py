@@ -146,9 +146,9 @@ def _names(base: Base, mutant: Mutant, finding: Finding) -> bool:
 
 
 def _owner(base: Base, line: Line) -> Any:
-    """The request that the row of an event belongs to."""
-    key = (line.get("row"), line.get("epoch"))
+    """The request that the row of an event belongs to then: a session's next turn has another name."""
+    key, seq = (line.get("row"), line.get("epoch")), line["seq"]
     if None in key:
         return None
-    names = (e.get("request") for e in base.lines if (e.get("row"), e.get("epoch")) == key)
-    return next((name for name in names if name is not None), None)
+    named = [e for e in base.lines if (e.get("row"), e.get("epoch")) == key and e.get("request") is not None]
+    return min(named, key=lambda e: (abs(e["seq"] - seq), e["seq"]))["request"] if named else None

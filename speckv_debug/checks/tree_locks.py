@@ -23,6 +23,10 @@ def explain_lock(totals: PoolTotals, i: int) -> Details:
             f"{who} locks {len(slots)} slots of the prefix tree, which does not hold {_pages(broken.pages)} there",
             "a lock names the slots of the tree's nodes, at their positions",
         ),
+        "row": (
+            f"{who} locks {len(slots)} slots of the prefix tree, but its row names {ranges(broken.slots)} among them",
+            "the row names the slots that the request locks, position by position",
+        ),
         "short": (
             f"{who} locks {len(slots)} of the {len(broken.slots)} slots that the prefix tree has just served it",
             f"a lock of {ranges(broken.slots)}",

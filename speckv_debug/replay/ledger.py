@@ -64,6 +64,7 @@ class Ledger:
         seq: The last event that was folded, -1 before the first.
         books: One `PageBook` an allocator; `main` is the one that req_to_token draws from.
         tenures: Every life of a request row, by id; `rows` the latest one of each row.
+        parts: Pages of which the prefix tree took some slots only.
         facts: What the laws judge.
         now: int64, what compiled code has to know besides: see `WHY` and the names beside it.
     """
@@ -88,6 +89,7 @@ class Ledger:
         self.groups = FreeGroups()
         self.heads = Heads()
         self.locks = TreeLocks()
+        self.parts: set[int] = set()
         self.unsettled: list[End] = []
         self.dropped: list[tuple[int, int, int]] = []
         self.orphans = Orphans()

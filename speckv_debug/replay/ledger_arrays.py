@@ -10,7 +10,7 @@ from speckv_debug.replay.ledger_events import TABLES
 TABLE, INDEX, ROW, ROW_EPOCH, STEP, SEQ, FLAGS, FIRST, END, A, B = range(11)
 WIDTH = 11
 """Columns of an event; `[FIRST, END)` are its slots, A and B mean what the table needs."""
-SIMPLE, WITHOUT, WITH_REQUEST, SPECIAL, EVICTS = 1, 2, 4, 8, 16
+SIMPLE, WITHOUT, WITH_REQUEST, SPECIAL = 1, 2, 4, 8
 """May be handled here; is no instance of any law; names a request; host, trim or tail; of an evict."""
 ASK = -2
 """Instead of a tenure: whom the event belongs to is left to others."""

@@ -66,6 +66,8 @@ def _insert(ledger: Ledger, index: int, pages: Int64s) -> None:
         book.state[pages[book.state[pages] == UNKNOWN]] = HELD
         book.tree[pages] = 1
     known = of_slot >= 0
+    ledger.parts.difference_update(pages.tolist())
+    ledger.parts.update(_partly(ledger, index).tolist())
     first = (
         start + np.arange(len(slots)) - slots % ledger.page_size if start != NULL else np.full(len(slots), -1)
     )
@@ -77,6 +79,20 @@ def _evict(ledger: Ledger, index: int, pages: Int64s) -> None:
         ledger.main.tree[pages] = 0
     ledger.main.tree_at[pages] = -1
     ledger.totals.doubt(pages)
+
+
+def _evict_node(ledger: Ledger, index: int, pages: Int64s) -> None:
+    """The hold on a page ends when all of its slots are named, as they were when the tree took them."""
+    kept = [page for page in _partly(ledger, index).tolist() if page not in ledger.parts]
+    _evict(ledger, index, np.setdiff1d(pages, kept))
+
+
+def _partly(ledger: Ledger, index: int) -> Int64s:
+    """Pages of which the event names some slots only."""
+    if ledger.page_size == 1:
+        return np.empty(0, dtype=np.int64)
+    pages, counts = np.unique(ledger.events.slots["cache"].slot_pages(index), return_counts=True)
+    return np.asarray(pages[(counts < ledger.page_size) & (pages >= 0)], dtype=np.int64)
 
 
 def _match(ledger: Ledger, index: int, pages: Int64s) -> None:
@@ -164,7 +180,7 @@ def _saver(ledger: Ledger, pages: Int64s) -> Tenure | None:
 ACTIONS = {
     "insert": _insert,
     "match": _match,
-    "evict": _evict,
+    "evict": _evict_node,
     "lock": _lock,
     "unlock": _unlock,
     "reset": _reset,

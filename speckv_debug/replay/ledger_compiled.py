@@ -33,7 +33,6 @@ from speckv_debug.replay.ledger_arrays import (
     END_INDEX,
     END_TABLE,
     END_TENURE,
-    EVICTS,
     FIRST,
     FLAGS,
     FORWARD,
@@ -358,7 +357,7 @@ def table_write(
             due = start + at - event[FIRST] - slots[at] % size
             if tree_of[page] > 0 and tree_at_of[page] >= 0 and tree_at_of[page] != due:
                 return False
-        elif state_of[page] == HELD and owner_of[page] != tenure:
+        elif state_of[page] == FREE or (state_of[page] == HELD and owner_of[page] != tenure):
             return False
     if end > numbers[tenure, life.ROOM] and not make_room(end, tenure, numbers, slots_of, pages_of, spare):
         return False
@@ -394,8 +393,7 @@ def free(event: Array, slots: Array, book: Book, lives: Lives, codes: Codes, now
                 return False
             continue
         seen_of[page] = index
-        in_tree = tree_of[page] > 0 and not event[FLAGS] & EVICTS
-        if state_of[page] == FREE or in_tree or session_of[page] != NOBODY or refs_of[page] > 0:
+        if state_of[page] == FREE or tree_of[page] > 0 or session_of[page] != NOBODY or refs_of[page] > 0:
             return False
         if state_of[page] == UNKNOWN:
             code = now[WHY]

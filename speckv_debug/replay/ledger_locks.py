@@ -74,7 +74,7 @@ class TreeLocks:
             earlier.next = earlier.next or lock.at
         locks.append(lock)
         self.since.pop(request, None)
-        broken = _beside(ledger, lock) or self._short(ledger, request, lock)
+        broken = _beside(ledger, lock) or self._short(ledger, request, lock) or _of_row(ledger, request, lock)
         lock.wrong = broken is not None
         _judge(ledger, index, broken)
 
@@ -184,6 +184,16 @@ def _beside(ledger: Ledger, lock: Lock) -> Broken | None:
         first = start + np.arange(len(pages)) - lock.slots % size
         wrong |= known & held & (book.tree_at[pages] >= 0) & (book.tree_at[pages] != first)
     return _broken(ledger, "beside", lock.slots[wrong]) if wrong.any() else None
+
+
+def _of_row(ledger: Ledger, request: str, lock: Lock) -> Broken | None:
+    """The row of the request names other slots than the path that it locks."""
+    tenure = ledger.requests.get(request)
+    if tenure is None or not tenure.alive or ledger.events.slots["cache"].ints("start")[lock.index] != 0:
+        return None
+    named = tenure.slots[: min(len(lock.slots), tenure.extent)]
+    wrong = np.flatnonzero((named >= 0) & (named != lock.slots[: len(named)]))
+    return _broken(ledger, "row", lock.slots[wrong], slots=named[wrong]) if len(wrong) else None
 
 
 def _in_tree(ledger: Ledger, slots: Int64s) -> Mask:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from speckv_debug.replay.ledger_book import HELD, NOBODY, UNKNOWN, lowest
+from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN, lowest
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_locks import event_at
 from speckv_debug.replay.ledger_tenure import WIDEST, Tenure
@@ -66,6 +66,8 @@ def table_write(ledger: Ledger, index: int) -> None:
     if tenure.alive:
         _judge_write(ledger, index, tenure, pages, start)
         ledger.orphans.note(ledger, index, tenure, start, rows.slots(index))
+        if (unheld := pages[ledger.main.state[pages] == FREE]).size:
+            tenure.stale = tenure.stale.union(unheld.tolist())
     else:
         ledger.facts.mark("alias", "table_write", index, SKIP)
     tenure.write(ledger.main, start, rows.slots(index), rows.slot_pages(index))

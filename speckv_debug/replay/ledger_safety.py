@@ -38,7 +38,7 @@ def judge_safety(ledger: Ledger, index: int, pages: Int64s, code: int) -> None:
 
 def _judge_tree(ledger: Ledger, index: int, pages: Int64s, reason: str | None) -> None:
     held = pages[ledger.main.tree[pages] > 0]
-    if len(held) and reason != "evict":
+    if len(held) and (reason != "evict" or ledger.info.records("cache", "evict")):
         ledger.facts.fail("unsafe", "free", index, Broken(way="tree", pages=tuple(held.tolist())))
 
 

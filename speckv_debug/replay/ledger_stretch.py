@@ -78,7 +78,7 @@ class Stretches:
         rows = self._events.slots["free"]
         reason, columns = rows.columns.texts("reason"), rows.columns
         simple = (rows.listed.lengths > 0) & (rows.namespace == self._main) & self._ledger.main.paged
-        flags = _flags(simple, None, reason.equal(*TAIL)) | np.where(reason.equal("evict"), c.EVICTS, 0)
+        flags = _flags(simple, None, reason.equal(*TAIL))
         return {**self._who(columns, flags), **_span(rows.listed), c.A: columns.ints("group")}
 
     def _write(self) -> dict[int, Int64s | Flags]:

@@ -223,3 +223,11 @@ def test_a_hole_in_between() -> None:
     for number, line in enumerate(run.lines):
         line["seq"] = number + (number >= len(run.lines) - 1)
     assert not judged(run).findings
+
+
+def test_the_row_names_something_else_there() -> None:
+    run = served()
+    run.write(2, 4, [21])
+    step, request, message = found(ended(locked(run, "lock", "unlock")))
+    assert (step, request) == (2, "r2")
+    assert message == "request r2 locks 8 slots of the prefix tree, but its row names 21 among them"
