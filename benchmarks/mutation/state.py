@@ -224,14 +224,15 @@ def _free_group(state: State, line: Line) -> None:
 
 
 def _give_back(state: State, group: Any) -> None:
-    """What waits comes back: page by page, each once; slot by slot at page size 1."""
+    """What waits comes back: page by page, each once; slot by slot at page size 1. The dummy never does: engines filter it."""
     back: defaultdict[str, list[int]] = defaultdict(list)
     for pool, slots in state.waiting.pop(group, ()):
         back[pool] += slots
     for pool, slots in back.items():
         size = state.page_size(pool)
         pages = slots if size == 1 else sorted({slot // size for slot in slots})
-        for page in pages:
+        first = -(-((state.pools.get(pool) or {}).get("reserved_slots") or 0) // size)
+        for page in (page for page in pages if page >= first):
             count(state.free_of(pool), page, 1)
             state.granted.pop((pool, page), None)
 

@@ -137,6 +137,8 @@ def _path_table(match: PairMatch, i: int) -> tuple[tuple[tuple[Cell, ...], ...],
 def move_order(launches: MoveLaunches) -> Judgement:
     """A moved row arrives as it was before the call: no pair reads a slot that an earlier pair has overwritten.
 
+    Calls for the accepts of one step that move the same components of a pool count as one.
+
     Exceptions: a target that an earlier pair has already read is normal; a pair of one slot with itself overwrites
     nothing; (0, 0) is padding; fingerprints may show that the mover gathered all sources first.
     """
@@ -149,6 +151,8 @@ def move_order(launches: MoveLaunches) -> Judgement:
 def _explain_hazard(launches: MoveLaunches, i: int) -> Details:
     pairs = list(zip(launches.moves.src[i].tolist(), launches.moves.tgt[i].tolist(), strict=False))
     slot = launches.first_slot(i)
+    if (call := launches.overwriter(i, slot)) != i:
+        return _explain_second(launches, i, slot, call)
     first = next(k for k, (s, t) in enumerate(pairs) if t == slot and s != t)
     then = next(k for k, (s, _) in enumerate(pairs) if s == slot and k > first)
     rows = tuple(
@@ -160,6 +164,23 @@ def _explain_hazard(launches: MoveLaunches, i: int) -> Details:
         actual=f"pair {first} ({pairs[first][1]} <- {pairs[first][0]}) comes first",
         slots=(slot, pairs[then][1]),
         evidence=(Evidence(title=f"slot {slot}", columns=("pair", "move", ""), rows=rows, marked=(1,)),),
+    )
+
+
+def _explain_second(launches: MoveLaunches, i: int, slot: int, call: int) -> Details:
+    """The call reads what an earlier call of its step has overwritten."""
+    rows = []
+    for which, why in ((call, "writes"), (i, "reads after")):
+        pairs = [(s, t) for s, t in launches.moves.pairs(which) if slot in (s, t)]
+        rows.append((launches.moves.place(which).seq, _pairs_text(pairs), why))
+    return Details(
+        message=f"slot {slot} is read by a second move of the step, after event {rows[0][0]} has overwritten it",
+        expected="accepted rows are moved once",
+        actual=f"{rows[0][1]}, then {rows[1][1]}",
+        slots=(slot,),
+        evidence=(
+            Evidence(title=f"slot {slot}", columns=("seq", "move", ""), rows=tuple(rows), marked=(1,)),
+        ),
     )
 
 

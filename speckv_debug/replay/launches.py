@@ -8,7 +8,10 @@ import numpy as np
 
 from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.places import Place
-from speckv_debug.replay.ragged import Int64s, Mask, mask, packed
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask, packed
+
+SHIFTS = 60
+"""Components that are told apart."""
 
 
 class MoveLaunches:
@@ -51,13 +54,15 @@ class MoveLaunches:
 
     @cached_property
     def late_reads(self) -> Mask:
-        """Pairs, parallel to `src.values`, whose source an earlier pair of the call has overwritten.
+        """Pairs, parallel to `src.values`, whose source an earlier pair has overwritten: of the call, or of one before it that
+        moves the same components of the same verifies.
 
         A pair of one slot with itself overwrites nothing; slot 0 is the dummy and holds nothing. Where fingerprints
         show that the target has got what its source held before, the mover gathered first.
         """
         moves = self.moves
-        src, tgt, call, k = moves.src.values, moves.tgt_of_src, moves.src.owners, moves.src.within
+        src, tgt, call = moves.src.values, moves.tgt_of_src, self.group[moves.src.owners]
+        k = np.arange(len(src))
         writes = np.flatnonzero((src != tgt) & (tgt > 0))
         if not _meet(call[writes], tgt[writes], call, src):
             return np.zeros(len(src), dtype=np.bool_)
@@ -65,8 +70,35 @@ class MoveLaunches:
         writes = writes[order]
         found = _first_with(call[writes], tgt[writes], call, src)
         overwritten = found >= 0
-        late = overwritten & (k > k[writes[np.where(overwritten, found, 0)]]) if len(writes) else overwritten
-        return late & ~self._arrived
+        if not len(writes):
+            return overwritten
+        first = writes[np.where(overwritten, found, 0)]
+        alone = moves.src.owners == moves.src.owners[first]
+        return mask(overwritten & (k > k[first]) & ~(alone & self._arrived))
+
+    @cached_property
+    def group(self) -> Int64s:
+        """The first call of those that move the same components of one pool for the accepts of one step, for each call."""
+        moves, calls = self.moves, np.arange(len(self), dtype=np.int64)
+        accepts = (moves.step != NULL) & moves.columns.texts("caller").equal("accept")
+        if not (np.diff(moves.step[accepts]) == 0).any():
+            return calls
+        texts, owners, told = moves.columns.text_lists("components")
+        one = told & accepts
+        keys = np.stack(
+            (moves.step, moves.columns.texts("pool").codes, np.zeros(len(self), dtype=np.int64)), axis=1
+        )
+        np.add.at(keys[:, 2], owners, 1 << (texts.codes.astype(np.int64) % SHIFTS))
+        _, first, which = np.unique(keys[one], axis=0, return_index=True, return_inverse=True)
+        calls[one] = np.flatnonzero(one)[first][which.ravel()]
+        return calls
+
+    def overwriter(self, index: int, slot: int) -> int:
+        """The call of the same group that overwrites a slot first."""
+        moves = self.moves
+        written = (moves.tgt_of_src == slot) & (moves.src.values != slot)
+        calls = moves.src.owners[written]
+        return int(calls[self.group[calls] == self.group[index]].min())
 
     @property
     def _arrived(self) -> Mask:

@@ -352,3 +352,30 @@ def test_other_values_than_the_predictions(judge: Build, verify: Build) -> None:
     (finding,) = judge(verify(), compact([]) | other, only=("MOV-COMPACT",)).findings
     assert "is not what the verify predicted in accepted row 0" in finding.message
     assert not judge(verify(predict=None), compact([]) | other, only=("MOV-COMPACT",)).findings
+
+
+def test_a_second_move_of_what_a_first_has_overwritten(judge: Build) -> None:
+    """Also where fingerprints show that each call by itself gathered first."""
+    prints = {"src_before": [1, 2, 3], "tgt_after": [1, 2, 3]}
+    first = move([100, 102, 103], [100, 101, 102], components=["k", "v"], **prints)
+    assert not judge(first, only=("MOV-HAZARD",)).findings
+    (finding,) = judge(first, first, only=("MOV-HAZARD",)).findings
+    assert finding.slots == (102,)
+    assert (
+        finding.message == "slot 102 is read by a second move of the step, after event 0 has overwritten it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"components": ["k"]}, {"components": ["v"]}),
+        ({}, {}),
+        ({"components": ["k"]}, {"components": ["k"], "step": 2}),
+        ({"components": ["k"]}, {"components": ["k"], "pool": "draft"}),
+        ({"components": ["k"], "caller": "draft_tail"}, {"components": ["k"], "caller": "draft_tail"}),
+    ],
+)
+def test_two_moves_that_are_not_one(judge: Build, first: dict[str, Any], second: dict[str, Any]) -> None:
+    lines = [move([100, 102, 103], [100, 101, 102], **each) for each in (first, second)]
+    assert not judge(*lines, only=("MOV-HAZARD",)).findings
