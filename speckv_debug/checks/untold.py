@@ -32,13 +32,21 @@ def lacks(view: ProcessView, scope: Scope) -> Iterator[tuple[str, str, Mask]]:
     """Table, column and events of what is lacking; a recording may do without steps altogether."""
     for table, names in getattr(scope, "rests_on", {}).items():
         for name in () if not len(view.columns(table)) else names:
-            found = view.columns(table).absent(name)
+            found = _absent(view, table, name)
             if (
                 found.any()
                 and (found := found & _counted(view, table)).any()
                 and not (name == "step" and view.stepless)
             ):
                 yield table, name, found
+
+
+def _absent(view: ProcessView, table: str, name: str) -> Mask:
+    """Where a column has no value; a write that names no slots says as little as one without the list."""
+    columns = view.columns(table)
+    if (table, name) != ("table_write", "slots"):
+        return columns.absent(name)
+    return np.asarray(columns.absent(name) | (columns.lists(name).lengths == 0), dtype=np.bool_)
 
 
 def _everywhere(view: ProcessView, table: str, lacking: Mask) -> bool:

@@ -80,7 +80,10 @@ class Compactions:
 
     @cached_property
     def cut(self) -> Mask:
-        """A list that holds neither the blocks of the batch nor, behind the compaction, their accept_index."""
+        """A list that holds neither the blocks of the batch nor, behind the compaction, their accept_index.
+
+        A recorder that keeps short lists only is none: of the same tensor a list as long as this batch was kept whole.
+        """
         width, gathered = (
             np.bincount(
                 self.event,
@@ -92,6 +95,11 @@ class Compactions:
         before, after = self.before.lengths, self.after.lengths
         short = (before < width) | ((before == width) & (after != width) & (after != gathered))
         told = self.before.present & self.after.present
+        tensor = self.columns.texts("tensor").codes
+        longest = np.zeros(int(tensor.max(initial=-1)) + 2, dtype=np.int64)
+        kept = told & ~short
+        np.maximum.at(longest, tensor[kept], np.minimum(before, after)[kept])
+        short &= longest[tensor] >= np.minimum(width, gathered)
         return np.asarray((told & short & (gathered > 0))[self.event] & self.whole, dtype=np.bool_)
 
     @cached_property

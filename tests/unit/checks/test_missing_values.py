@@ -129,6 +129,15 @@ def test_one_event_without_a_value(demo: ProcessRecording, table: str, column: s
     assert not wrong(judged(demo, {table: without(rows, column, [row])})), rows.column("seq")[row]
 
 
+@pytest.mark.parametrize("place", [0, 0.3, 0.6])
+def test_a_write_that_names_no_slots(demo: ProcessRecording, place: float) -> None:
+    rows = demo.table("table_write").to_pylist()
+    rows[int(place * len(rows))]["slots"] = []
+    emptied = pa.Table.from_pylist(rows, demo.table("table_write").schema)
+    found = wrong(judged(demo, {"table_write": emptied}))
+    assert not [each for each in found if each.startswith(("RPL-SHADOW", "ST-DRAFT"))]
+
+
 def test_a_move_without_its_targets_hides_a_fault_of_that_move_alone(demo: ProcessRecording) -> None:
     rows = demo.table("move")
     result = judged(demo, {"move": without(rows, "tgt", [0])})

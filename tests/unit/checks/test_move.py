@@ -333,10 +333,16 @@ def test_a_compaction_that_is_cut(judge: Build, verify: Build) -> None:
     cut = compact([21, 23, 31])
     result = judge(verify(), cut | {"before": [21, 23, 0, 31]}, only=("MOV-COMPACT",))
     assert not result.findings, "as wide as accept_index: what NGRAM gathers"
-    (finding,) = judge(verify(), compact([21, 23, 31, 99, 7]), only=("MOV-COMPACT",)).findings
+    whole = [verify(step=2), compact([21, 23, 31, 99], step=2)]
+    (finding,) = judge(verify(), compact([21, 23, 31, 99, 7]), *whole, only=("MOV-COMPACT",)).findings
     assert finding.message == "predict has 4 rows before its compaction and 5 behind it: the batch has 4"
-    (finding,) = judge(verify(), COMPACT | {"before": [21, 23, 0]}, only=("MOV-COMPACT",)).findings
+    (finding,) = judge(verify(), COMPACT | {"before": [21, 23, 0]}, *whole, only=("MOV-COMPACT",)).findings
     assert finding.message.startswith("predict has 3 rows before")
+
+
+def test_a_recorder_that_keeps_short_lists_only(judge: Build, verify: Build) -> None:
+    result = judge(verify(), COMPACT | {"before": [21, 23, 0]}, only=("MOV-COMPACT",))
+    assert not result.findings and not result.checked["MOV-COMPACT"]
 
 
 def test_a_batch_that_is_padded_is_wider_than_its_verifies(judge: Build, verify: Build) -> None:
