@@ -102,6 +102,11 @@ class Commits(Picked):
         before: The life's previous `lengths` event, -1 if there is none.
     """
 
+    rests_on: Mapping[str, tuple[str, ...]] = {
+        **Picked.rests_on,
+        "lengths": ("row", "epoch", "cause", "step"),
+    }
+
     def __init__(self, lengths: Lengths) -> None:
         table = lengths.columns("lengths")
         lives = lengths.lives

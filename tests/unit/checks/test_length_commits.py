@@ -104,6 +104,12 @@ def test_the_verify_in_flight_as_a_turn_ends_is_not_committed(between: dict[str,
     assert not any("not committed" in f.message for f in passed_over(**between).check("LEN-COMMIT").findings)
 
 
+def test_a_commit_that_does_not_say_its_step_may_be_the_one_that_lacks() -> None:
+    run = overlapped(13, 15)
+    run.lines[3]["step"] = None
+    assert not found(run, "LEN-COMMIT")
+
+
 @pytest.mark.parametrize(("found_committed", "place"), [(13, (2, 1)), (14, (4, 3))])
 def test_a_report_that_is_missing_is_looked_for_at_its_verify(
     found_committed: int, place: tuple[int, int]
