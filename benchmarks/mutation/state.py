@@ -138,10 +138,18 @@ def _accept(state: State, line: Line) -> None:
     state.lengths["verify", None, *mine] = (start, line.get("accept_len"), line.get("new_seq_len"))
     state.placed[mine] = (line.get("out_cache_loc"), line.get("table_slots"), line.get("bonus_token"))
     state.fronts[mine] = list(predict[: line.get("accept_len") or 0])
-    number = line.get("batch_index") or 0
-    state.batch = [v for v in state.batch if (v.get("batch_index") or 0) < number] + [line]
+    state.batch = _joined(state.batch, line)
     if state.compacted.get("step") == line.get("step"):  # it may come first
         _hand_on(state)
+
+
+def _joined(batch: list[Line], line: Line) -> list[Line]:
+    """A batch with one more verify: its place is what `batch_index` says, whichever event comes first."""
+    number, step = line.get("batch_index") or 0, line.get("step")
+    same_step = step is not None and any(verify.get("step") == step for verify in batch)
+    others = ((verify.get("batch_index") or 0, verify) for verify in batch)
+    rest = [verify for other, verify in others if other < number or (same_step and other != number)]
+    return sorted((*rest, line), key=lambda verify: verify.get("batch_index") or 0)
 
 
 def path(state: State, line: Line) -> list[int]:

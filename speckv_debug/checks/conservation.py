@@ -27,8 +27,9 @@ HISTORIES = 2
 def every_page_counted_once(totals: PoolTotals) -> Judgement:
     """What is available, evictable, protected, held by sessions and by running requests adds up to the pool.
 
-    Judged at settled points, outside free groups: what the engine counts, beside whom the ledger knows to hold the rest. A
-    difference is shown as the pages that nobody holds, or that were freed twice. Protected is what requests lock in the
+    Judged at settled points, outside free groups: what the engine counts, beside whom the ledger knows to hold the rest.
+    What is free and what is the tree's are those that the events leave, slot for slot. A difference is shown as the pages
+    that nobody holds, or that were freed twice. Protected is what requests lock in the
     prefix tree: a request locks what it was served, gives up the locks that it took, and holds none when it has ended.
 
     Exceptions: pages of requests that run or wait with pages, of transfers and of sessions; once a session went on, and
@@ -50,6 +51,8 @@ def _explain(totals: PoolTotals, i: int) -> Details:
         pages, why = total.suspects, "of which the events before are at odds"
     missing = abs(total.missing)
     are = plural(missing, "is", "are")
+    if missing < totals.size:
+        return _figure_apart(total, place.pool)
     verb = f"{are} missing from" if total.missing > 0 else f"too many {are} in"
     what = f"{'page' if len(pages) == 1 else 'pages'} {ranges(pages, 12)}, {why}"
     return Details(
@@ -61,6 +64,20 @@ def _explain(totals: PoolTotals, i: int) -> Details:
             _figures(total),
             *(page_history(ledger, place.pool, p, place.seq) for p in pages[:HISTORIES]),
         ),
+    )
+
+
+def _figure_apart(total: PoolTotal, pool: str | None) -> Details:
+    """A sum that fits, of figures that don't: what one has too much the other lacks, or less than a page."""
+    tree = (total.told["evictable"] or 0) + (total.told["protected"] or 0)
+    free = total.told["available"] or 0
+    is_free = free != total.free
+    told, known, name = (free, total.free, "available") if is_free else (tree, total.tree, "held by the tree")
+    return Details(
+        message=f"the engine counts {quantity(told, 'slot')} {name} in pool {pool}, the events leave {known}",
+        expected=f"{quantity(known, 'slot')} {name}",
+        actual=f"{quantity(told, 'slot')} {name}",
+        evidence=(_figures(total),),
     )
 
 

@@ -66,12 +66,12 @@ class PoolTotals(EventFacts):
         self._stats = self._row[self._points]
         self._told = {name: columns.ints(name)[self._stats] for name in FIGURES}
         self._free, self._tree, self._session = ledger.totals.counted[:, self._stats]
-        self._size = ledger.page_size
-        self._rest = self._told["total"] // self._size - _named(ledger)
+        self.size = ledger.page_size
+        self._rest = self._told["total"] // self.size - _named(ledger)
         self._compared = self._told["session"] != NULL
         self._compared &= self._seq < _first_restore(ledger)
         if counts_turns_as_sessions(ledger.info):
-            self._compared &= self._told["total"] // self._size == self._known() + self._session
+            self._compared &= self._told["total"] // self.size == self._known() + self._session
         self.missing = self._missing()
         self.codes[self._points] = self._judged(self.codes[self._points])
 
@@ -94,7 +94,7 @@ class PoolTotals(EventFacts):
         told: dict[str, int | None] = {name: int(values[at]) for name, values in self._told.items()}
         if not self._compared[at]:
             told["session"] = None
-        size, lost = self._size, self.ledger.totals.lost.get(self.event(index)[1], ())
+        size, lost = self.size, self.ledger.totals.lost.get(self.event(index)[1], ())
         known = [int(column[at]) * size for column in (self._free + self._rest, self._tree, self._session)]
         return PoolTotal(
             told=told,
@@ -118,16 +118,22 @@ class PoolTotals(EventFacts):
         known = self._known() + np.where(self._compared, self._session, 0)
         told = self._told["available"] + self._told["evictable"] + self._told["protected"]
         told = told + np.where(self._compared, self._told["session"], 0)
-        return np.asarray(known * self._size - told, dtype=np.int64)
+        return np.asarray(known * self.size - told, dtype=np.int64)
 
     def _judged(self, codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         reason = self.ledger.facts.reason
         for hit, why in self._unjudged():
             codes[(codes == PASS) & hit] = reason(why)
-        codes[(codes == PASS) & (np.abs(self.missing) >= self._size)] = FAIL
+        codes[(codes == PASS) & (self._apart | (np.abs(self.missing) >= self.size))] = FAIL
         for first, last, code in self.ledger.dropped:
             codes[(codes == FAIL) & (self._seq >= first) & (self._seq <= last)] = code
         return codes
+
+    @property
+    def _apart(self) -> Mask:
+        """Settled points whose free slots, or the tree's, are not those that the events leave: both are whole pages."""
+        free = self._told["available"] != (self._free + self._rest) * self.size
+        return mask(free | (self._told["evictable"] + self._told["protected"] != self._tree * self.size))
 
     def _unjudged(self) -> Iterator[tuple[Mask | bool, str]]:
         """Settled points whose figures can't be added up, and why."""

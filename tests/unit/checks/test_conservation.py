@@ -328,3 +328,31 @@ def test_other_pools_have_no_sum_yet() -> None:
     run = Run(4, SLOTS)
     run.add("pool_stat", pool="draft", available=3, evictable=0, protected=0, session=0, total=64)
     assert not judged(run).findings and not judged(run).checked[RULE]
+
+
+@pytest.mark.parametrize(
+    ("available", "evictable", "message"),
+    [
+        (55, 8, "the engine counts 55 slots available in pool full, the events leave 56"),
+        (57, 8, "the engine counts 57 slots available in pool full, the events leave 56"),
+        (56, 9, "the engine counts 9 slots held by the tree in pool full, the events leave 8"),
+        (60, 4, "the engine counts 60 slots available in pool full, the events leave 56"),
+    ],
+)
+def test_figures_that_are_apart_though_the_sum_lacks_no_page(
+    available: int, evictable: int, message: str
+) -> None:
+    run = evicted(freed=False)
+    del run.lines[-2:]
+    count(run, available, evictable)
+    (finding,) = judged(run).findings
+    assert finding.message == message
+    assert finding.evidence[0].marked
+
+
+def test_figures_that_are_apart_where_events_may_be_lost() -> None:
+    run = evicted(freed=False)
+    del run.lines[-2:]
+    count(run, 55, 8)
+    run.lines[-1]["seq"] = len(run.lines) + 3
+    assert not judged(run).findings
