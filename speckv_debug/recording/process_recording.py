@@ -216,6 +216,12 @@ class ProcessRecording:
         return self.files.get(name) or TableFiles(name)
 
 
-def _selected(table: pa.Table, columns: list[str] | None = None, within: Within | None = None) -> pa.Table:
+def _selected(
+    table: pa.Table, columns: list[str] | None = None, within: Within | None = None, coded: bool = False
+) -> pa.Table:
     """Some columns of a table in memory, as `Piece.read` gives them."""
-    return table if columns is None else table.select(["seq", *(c for c in columns if c != "seq")])
+    found = table if columns is None else table.select(["seq", *(c for c in columns if c != "seq")])
+    for at, field in enumerate(found.schema) if coded else ():
+        if pa.types.is_string(field.type):
+            found = found.set_column(at, field.name, found.column(at).dictionary_encode())
+    return found
