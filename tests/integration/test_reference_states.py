@@ -170,14 +170,20 @@ TREE = EngineConfig(
 )
 
 
+@pytest.fixture(scope="module")
+def right() -> dict[str, list[int]]:
+    """What the engine says that leaves nothing out."""
+    return served(Engine(TREE))
+
+
 def served(engine: Engine, kept: KeptKV | None = None) -> dict[str, list[int]]:
     """What an engine says to its clients."""
     engine.releasing.witness = kept
     return {request.id: request.text for request in engine.run(stateful_jobs(7)).values()}
 
 
-def test_without_the_clear_of_rejected_rows_other_tokens_are_said() -> None:
-    right, engine = served(Engine(TREE)), Engine(TREE)
+def test_without_the_clear_of_rejected_rows_other_tokens_are_said(right: dict[str, list[int]]) -> None:
+    engine = Engine(TREE)
     assert engine.states is not None
     engine.states.clear = lambda *_: None  # type: ignore[method-assign]
     kept = KeptKV(TREE)
@@ -187,8 +193,8 @@ def test_without_the_clear_of_rejected_rows_other_tokens_are_said() -> None:
     assert kept.wrong(engine.model)
 
 
-def test_clearing_c4_too_changes_nothing() -> None:
-    right, engine = served(Engine(TREE)), Engine(TREE)
+def test_clearing_c4_too_changes_nothing(right: dict[str, list[int]]) -> None:
+    engine = Engine(TREE)
     states = engine.states
     assert states is not None
     clear, cleared = states.clear, list[int]()
@@ -204,8 +210,10 @@ def test_clearing_c4_too_changes_nothing() -> None:
     assert sum(cleared) > 50
 
 
-def test_a_ring_that_is_not_emptied_at_the_end_of_a_row_speaks_to_the_next_request() -> None:
-    right, engine = served(Engine(TREE)), Engine(TREE)
+def test_a_ring_that_is_not_emptied_at_the_end_of_a_row_speaks_to_the_next_request(
+    right: dict[str, list[int]],
+) -> None:
+    engine = Engine(TREE)
     assert engine.states is not None
     engine.states.c128.end_row = lambda request: None  # type: ignore[method-assign]
     assert served(engine) != right
