@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from speckv_debug.errors import UsageError
 from speckv_debug.model.events import Accept, Event, Free, Move
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity, Unknown
 from speckv_debug.model.process import Pool, Process
 from speckv_debug.model.verify import VerifyStep
 from speckv_debug.viewers.tui.app import InspectorApp
+from speckv_debug.viewers.tui.history import History, HistoryLine, Question
 from speckv_debug.viewers.tui.inspection import Inspection, Law
 from speckv_debug.viewers.tui.lookup import StepLookup
 from tests.smallest import BROKEN_STEP, LABEL, smallest_moves, smallest_step
@@ -99,6 +101,20 @@ class SmallProcess:
             yield Free(
                 seq=self.span[1], pool="full", request="8", reason="finish", slots=tuple(range(4224, 4352))
             )
+
+    def history(self, question: Question) -> History:
+        """Of page 9999 nothing, of pool `none` there is no answer, of all else the events around the swapped move."""
+        if question.pool == "none":
+            raise UsageError("there is no pool none", "the pools are: full")
+        if question.about == "9999":
+            return History("page 9999 of pool full: 0 events", ())
+        lines = (
+            HistoryLine(90, 799, "alloc", "7 · row 7 epoch 1", "spec_reserve, slots [42080, 42208)"),
+            HistoryLine(460, 812, "accept", "7 · row 7 epoch 1", "row 2 of 4"),
+            HistoryLine(461, 812, "move", "", "42083 <- 42082, accept"),
+            HistoryLine(700, None, "free", "8", "finish, in common.py:release_kv_cache"),
+        )
+        return History(f"{question.words} of pool full: 4 events", lines, ("table_write was not recorded",))
 
 
 def swapped_move(seq: int = 460) -> Finding:

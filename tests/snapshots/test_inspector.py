@@ -139,3 +139,9 @@ def test_hostile_text(snap_compare: Looks, size: tuple[int, int]) -> None:
     )
     result = dataclasses.replace(broken(), findings=(hostile,))
     assert looks(snap_compare, size=size, looked_at=inspection(lambda: result))
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+def test_history_of_a_slot(snap_compare: Looks, size: tuple[int, int]) -> None:
+    """Four events in order, the one with a finding marked and under the cursor, what is unknown below."""
+    assert looks(snap_compare, ":", *"slot 42082", "enter", size=size)

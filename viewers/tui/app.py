@@ -14,19 +14,21 @@ from speckv_debug.exit_codes import ExitCode
 from speckv_debug.viewers.tui.checking_app import CheckingApp
 from speckv_debug.viewers.tui.commands import DeedCommands
 from speckv_debug.viewers.tui.help import help_lines
+from speckv_debug.viewers.tui.history import LIFE, Question, parse_question
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.keys import deeds
 from speckv_debug.viewers.tui.outline import Entry, Outcome
 from speckv_debug.viewers.tui.places import Place, find_place, parse_goal
 from speckv_debug.viewers.tui.screens.events import EventsScreen
 from speckv_debug.viewers.tui.screens.findings import FindingsScreen
+from speckv_debug.viewers.tui.screens.history import HistoryScreen
 from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
 from speckv_debug.viewers.tui.screens.sheet import Sheet
 from speckv_debug.viewers.tui.screens.step import StepScreen
 from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from speckv_debug.viewers.tui.walk import Moment, next_finding
 
-WALKS = ("findings", "steps", "finding", "process", "back", "help")
+WALKS = ("findings", "steps", "life", "finding", "process", "back", "help")
 
 
 class InspectorApp(CheckingApp):
@@ -40,6 +42,7 @@ class InspectorApp(CheckingApp):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "findings", tooltip="Show the verdict and all findings", id="go.findings", show=False),
         Binding("v", "steps", "Steps", tooltip="Show all verify steps", id="go.steps"),
+        Binding("t", "life", tooltip="Show the life of this request", id="go.life", show=False),
         Binding("n", "finding(1)", "Finding", tooltip="Go to the next finding", id="go.next-finding"),
         Binding("N", "finding(-1)", tooltip="Go to the finding before", id="go.finding-before", show=False),
         Binding("o", "process(1)", "Process", tooltip="Look at the next process", id="go.process"),
@@ -81,6 +84,14 @@ class InspectorApp(CheckingApp):
         else:
             self.push_screen(EventsScreen(process, seq))
 
+    def open_history(self, process: str, question: Question) -> None:
+        """List all that happened to a slot, page, row or request."""
+        screen = self._uncover(HistoryScreen)
+        if isinstance(screen, HistoryScreen):
+            screen.show(process, question)
+        else:
+            self.push_screen(HistoryScreen(process, question))
+
     def open_finding(self, entry: Entry) -> None:
         """Go to where a finding shows: its verify, else its first event."""
         self._visited = entry
@@ -92,6 +103,9 @@ class InspectorApp(CheckingApp):
     def go_to(self, text: str) -> None:
         """Go where a person asked to go, or say what there is instead."""
         try:
+            if (question := parse_question(text)) is not None:
+                self.open_history(self._here().process, question)
+                return
             place = self._goal(text)
         except UsageError as error:
             self.say(f"{error.what}: {error.remedy}")
@@ -118,7 +132,7 @@ class InspectorApp(CheckingApp):
         """The verify that one looks at, or the first one."""
         screen = self.screen
         place = screen.place if isinstance(screen, StepScreen | StepsScreen) else None
-        if place is None and isinstance(screen, EventsScreen):
+        if place is None and isinstance(screen, EventsScreen | HistoryScreen):
             return Place(screen.process, 0)
         return place or Place(self.inspection.labels[0] if self.inspection.labels else "", 0)
 
@@ -135,6 +149,19 @@ class InspectorApp(CheckingApp):
             screen.show(here)
         else:
             self.push_screen(StepsScreen(here))
+
+    def action_life(self) -> None:
+        """Of the request whose verify one looks at."""
+        here = self._here()
+        if here.process not in self._lookups:
+            self.say("the steps are still being read")
+            return
+        steps = self.lookup(here.process).steps
+        request = steps.request[here.index] if len(steps) else None
+        if request is None:
+            self.say("no request is named here; : and life REQUEST shows one")
+        else:
+            self.open_history(here.process, Question(LIFE, request))
 
     def action_finding(self, by: int) -> None:
         if self.outcome is None:
@@ -161,7 +188,7 @@ class InspectorApp(CheckingApp):
     def _moment(self) -> Moment:
         here, screen = self._here(), self.screen
         process = self.inspection.labels.index(here.process)
-        if isinstance(screen, EventsScreen):
+        if isinstance(screen, EventsScreen | HistoryScreen):
             return Moment(process, screen.seq)
         return Moment(process, int(self.lookup(here.process).steps.seq[here.index]))
 
@@ -172,6 +199,8 @@ class InspectorApp(CheckingApp):
             self.say("the steps are still being read")
         elif isinstance(self.screen, EventsScreen):
             self.screen.show(to, 0)
+        elif isinstance(self.screen, HistoryScreen):
+            self.screen.show(to, self.screen.question)
         elif not len(self.lookup(to)):
             self.say(f"no verify step in process {to}")
         elif isinstance(self.screen, StepScreen):

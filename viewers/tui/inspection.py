@@ -10,6 +10,7 @@ from speckv_debug.model.events import Event
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Process
 from speckv_debug.model.text import printable
+from speckv_debug.viewers.tui.history import History, Question
 from speckv_debug.viewers.tui.lookup import StepLookup
 
 
@@ -40,6 +41,13 @@ class InspectedProcess(Protocol):
 
     def events(self, first_seq: int, last_seq: int) -> Iterator[Event]:
         """The recorded events of `[first_seq, last_seq]`."""
+
+    def history(self, question: Question) -> History:
+        """The answer to a question about a slot, page, row or request.
+
+        Raises:
+            UsageError: There can be no answer.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,10 @@ from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.steps import StepIndex
+from speckv_debug.viewers.tui.history import History, Question
 from speckv_debug.viewers.tui.inspection import Inspection, Law
 from speckv_debug.viewers.tui.lookup import StepLookup
+from speckv_debug.viewers.tui.recorded_history import answer
 
 
 class RecordedProcess:
@@ -47,6 +49,10 @@ class RecordedProcess:
     def events(self, first_seq: int, last_seq: int) -> Iterator[Event]:
         """The recorded events of `[first_seq, last_seq]`."""
         return self._process.events(first_seq, last_seq)
+
+    def history(self, question: Question) -> History:
+        """The answer to a question about a slot, page, row or request."""
+        return answer(self._process, question)
 
 
 def inspection_of(

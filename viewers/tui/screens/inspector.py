@@ -37,7 +37,7 @@ class InspectorScreen(Screen[None]):
             "go_to",
             "Go to",
             key_display=":",
-            tooltip="Go to a step or request",
+            tooltip="Go to a step or request, or ask what happened to a slot, page, row or request",
             id="go.to",
             priority=True,
         ),
@@ -88,7 +88,7 @@ class InspectorScreen(Screen[None]):
         return self.is_mounted
 
     def action_go_to(self) -> None:
-        self.query_one(Prompt).ask("go", "go to step, or: step request, or: request id")
+        self.query_one(Prompt).ask("go", "step, step request, request id · slot N, page N, row N, life id")
 
     def on_prompt_entered(self, event: Prompt.Entered) -> None:
         self.focus_body()

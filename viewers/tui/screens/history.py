@@ -1,0 +1,92 @@
+"""What happened to a slot, a page, a request row or a request, event by event."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from speckv_debug.errors import UsageError
+from speckv_debug.model.text import printable
+from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.history import USAGE, History, Question
+from speckv_debug.viewers.tui.outline import Outcome
+from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.widgets.history_list import HistoryList
+from speckv_debug.viewers.tui.widgets.prompt import Prompt
+
+
+class HistoryScreen(InspectorScreen):
+    """All its events; enter shows those around one."""
+
+    def __init__(self, process: str, question: Question) -> None:
+        super().__init__()
+        self._process, self._question = process, question
+
+    @property
+    def process(self) -> str:
+        """Label of the process that is asked."""
+        return self._process
+
+    @property
+    def question(self) -> Question:
+        """What was asked."""
+        return self._question
+
+    @property
+    def seq(self) -> int:
+        """The event under the cursor."""
+        chosen = self.query_one(HistoryList).chosen
+        return 0 if chosen is None else chosen.seq
+
+    def body(self) -> ComposeResult:
+        yield HistoryList(id="history-list")
+        yield Static(id="unseen")
+
+    def on_mount(self) -> None:
+        self._begin()
+        self.focus_body()
+
+    def focus_body(self) -> None:
+        self.query_one(HistoryList).focus()
+
+    def show(self, process: str, question: Question) -> None:
+        """Ask again."""
+        self._process, self._question = process, question
+        if self.is_mounted:
+            self._begin()
+
+    def _begin(self) -> None:
+        self.locate(self._process, self._question.words, count="searching")
+        self.run_worker(self._ask, thread=True, exclusive=True, group="history")
+
+    def _ask(self) -> None:
+        """Runs beside the screen."""
+        try:
+            found = self.inspector.inspection.process(self._process).history(self._question)
+        except UsageError as error:
+            found = History(f"{error.what}: {error.remedy}", ())
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._list, found)
+
+    def _list(self, found: History) -> None:
+        self.query_one(HistoryList).show(found.lines, self._marked())
+        said = [Content.styled(f"unknown  {printable(why)}", ink.DOUBT) for why in found.unseen]
+        self.query_one("#unseen", Static).update(Content("\n").join(said))
+        self.query_one("#unseen").display = bool(said)
+        self.locate(self._process, self._question.words, count=printable(found.title))
+
+    def _marked(self) -> frozenset[int]:
+        outcome = self.inspector.outcome
+        entries = () if outcome is None else outcome.entries
+        return frozenset(e.finding.first_seq for e in entries if e.finding.process == self._process)
+
+    def outcome_changed(self, outcome: Outcome | None) -> None:
+        self.query_one(HistoryList).mark(self._marked())
+
+    def on_line_list_chosen(self) -> None:
+        self.inspector.open_events(self._process, self.seq)
+
+    def action_find(self) -> None:
+        self.query_one(Prompt).ask("go", USAGE)
