@@ -58,7 +58,15 @@ class RowReturns:
     @cached_property
     def kept(self) -> Mask:
         """Rows that did not come back, which no session keeps and no reset emptied."""
-        return mask((self.given > self.shown) & (self.shown != NEVER) & ~self._excused)
+        return mask((self.given > self.shown) & (self.shown != NEVER) & ~self._excused & ~self.nameless)
+
+    @cached_property
+    def nameless(self) -> Mask:
+        """No return of the life was seen, but one that does not say of which row or life it is."""
+        columns = self.lengths.columns("row_free")
+        seq = columns.ints("seq")[columns.absent("row") | columns.absent("epoch")]
+        between = np.searchsorted(seq, self.shown, side="right") > np.searchsorted(seq, self.seq)
+        return mask(between & (self.given > self.shown))
 
     @property
     def unseen(self) -> Mask:

@@ -402,3 +402,15 @@ def test_no_row_was_handed_out_at_all() -> None:
     run = Run()
     told(run, 1, "a")
     assert "held the row before was not recorded" in why(run)
+
+
+def test_a_return_that_names_no_life() -> None:
+    """It may be the row's that has to be back; one that is not there at all is a fault."""
+    run = Run()
+    grant(run, 1, "a")
+    run.release(1, 4, 4, request="a")
+    run.add("row_free", row=1, request="a")
+    run.quiet()
+    assert not run.check(RULE).findings
+    del run.lines[-2]
+    assert run.check(RULE).findings
