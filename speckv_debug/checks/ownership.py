@@ -66,7 +66,7 @@ def no_live_page_freed(reclaims: EventFacts) -> Judgement:
     needs=("alloc", "free"),
     scope="uses",
     look_at=FREE,
-    follows=("OWN-PAGESAFE", "OWN-DFREE", "OWN-UAF", "OWN-ALIAS", "LEN-REACH", "OWN-ROW"),
+    follows=("OWN-PAGESAFE", "OWN-DFREE", "OWN-UAF", "OWN-ALIAS", "LEN-REACH", "OWN-ROW", "OWN-CONSERVE"),
 )
 def no_use_after_free(uses: EventFacts) -> Judgement:
     """No row, session or tree node that is used refers to a page in the free list.

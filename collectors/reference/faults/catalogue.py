@@ -229,7 +229,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     _silent(
         "freed-duplicates-still-read",
-        "OWN-UAF",
+        "OWN-CONSERVE",
         "a request's own copy of a cached prefix is freed, its row goes on naming the freed slots",
         page_size=1,
         max_prefill_tokens=64,

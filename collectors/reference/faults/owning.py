@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from speckv_debug.collectors.reference.batch import Round, VerifyInput
 from speckv_debug.collectors.reference.engine import Engine
 from speckv_debug.collectors.reference.faults.shot import Shot, wrap
 from speckv_debug.collectors.reference.prefix_tree import Node
@@ -71,39 +70,27 @@ def evicted_node_not_freed(engine: Engine, shot: Shot) -> None:
 
 
 def freed_duplicates_still_read(engine: Engine, shot: Shot) -> None:
-    """A row is not told that its own copy of a cached prefix was freed; report the next time it is read."""
+    """A row is not told that its own copy of a cached prefix was freed: its request locks what the row does not name."""
     doubled: list[Request] = []
-    victims: list[Request] = []
     shot.occasion = 1
 
     def around_free(free: Callable[..., None]) -> Callable[..., None]:
         def watching(slots: Sequence[int], reason: str, *, request: Request | None = None, site: str) -> None:
             free(slots, reason, request=request, site=site)
-            if slots and reason == "duplicate_prefix" and request in engine.running and not victims:
+            if slots and reason == "duplicate_prefix" and request in engine.running and not shot.fired:
                 doubled.append(request)
 
         return watching
 
     def around_write(write: Callable[..., None]) -> Callable[..., None]:
         def faulty(request: Request, start: int, slots: Sequence[int]) -> None:
-            if request in doubled and not request.ended:
-                victims.append(doubled.pop())
-            else:
+            if request not in doubled or request.ended or not shot.due(engine.observer.step, request.id):
                 write(request, start, slots)
 
         return faulty
 
-    def around_draft(draft: Callable[[Round], VerifyInput]) -> Callable[[Round], VerifyInput]:
-        def watching(round_: Round) -> VerifyInput:
-            if victims and victims[0] in round_.requests:
-                shot.due(engine.observer.step, victims[0].id)
-            return draft(round_)
-
-        return watching
-
     wrap(engine.allocator, "free", around_free)
     wrap(engine.table, "write", around_write)
-    wrap(engine.drafter, "draft", around_draft)
 
 
 def session_row_overwritten(engine: Engine, shot: Shot) -> None:
