@@ -13,6 +13,9 @@ UNSEEN = "who held the row before was not recorded"
 UNTOLD = "sessions were not recorded: they hand rows on without an event of the row"
 NO_LIFE = "the event does not name both row and epoch"
 NO_NAME = "the row was handed out to a request without a name"
+RETURNS_UNTOLD = (
+    "row_free or cache was not recorded whole: a row may have come back, or gone on with a session"
+)
 NO_RETURN = "a row_free does not say of which row or life it is"
 NO_QUIET = "the recording ends before the row has to be back"
 
@@ -55,10 +58,11 @@ def _explain_use(uses: RowUses, i: int) -> Details:
 
 def judge_returns(returns: RowReturns) -> Judgement:
     """When a request has ended, its row comes back."""
+    untold = returns.kept & (not returns.is_told)
     return verdict(
-        returns.kept,
+        returns.kept & ~untold,
         lambda i: _explain_return(returns, i),
-        {NO_QUIET: returns.unseen, NO_RETURN: returns.nameless},
+        {NO_QUIET: returns.unseen, NO_RETURN: returns.nameless, RETURNS_UNTOLD: untold},
     )
 
 

@@ -69,6 +69,12 @@ class RowReturns:
         return mask(between & (self.given > self.shown))
 
     @property
+    def is_told(self) -> bool:
+        """Whether every return of a row is in the recording, and all that hands one on without."""
+        info = self.lengths.info
+        return info.records("row_free") and info.records("cache")
+
+    @property
     def unseen(self) -> Mask:
         """The recording ends before the row has to be back."""
         return mask((self.given == NEVER) & (self.shown == NEVER) & (self._again == NEVER))

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from types import ModuleType
 from unittest.mock import MagicMock
 
-from speckv_debug.collectors.around import WHOLE, Around
+from speckv_debug.collectors.around import NOTHING, WHOLE, Around
 from speckv_debug.collectors.hooking import Hook, Methods, Target, Unless
 from speckv_debug.collectors.sglang import (
     attaching,
@@ -113,17 +114,21 @@ def _expected(hook: Hook) -> Expected:
     hook = hook.hook if isinstance(hook, Unless) else hook
     parts = [hook.before, hook.after] if isinstance(hook, Around) else [hook]
     functions = [each.func if isinstance(each, partial) else each for each in parts if each is not None]
-    reads = {hook.takes} - {WHOLE} if isinstance(hook, Around) else set()
+    reads = _named(hook.takes) if isinstance(hook, Around) else set()
     for function in filter(inspect.ismethod, functions):
         reads |= _reads_of(type(function.__self__), function.__name__)
     return Expected(functions[0].__qualname__, frozenset(reads))
 
 
+def _named(takes: str | tuple[str, ...]) -> set[str]:
+    """The parameters that a plain hook is told."""
+    return set(takes) if isinstance(takes, tuple) else {takes} - {WHOLE, NOTHING}
+
+
 def every_target() -> set[Target]:
     """All that stand in a module of the collector; those that wait for a scheduler put themselves away."""
     found = set()
-    for path in HOOKS.glob("*.py"):
-        module = importlib.import_module(f"{collector.__package__}.{path.stem}")
+    for module in _modules():
         for value in vars(module).values():
             values = (
                 value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
@@ -156,9 +161,22 @@ def _written(cls: ast.ClassDef, hook: ast.expr) -> Expected:
         for each in ast.walk(hook)
         if isinstance(each, ast.Attribute) and getattr(each.value, "id", "") == "self"
     ]
-    takes = {k.value.value for k in getattr(hook, "keywords", ()) if isinstance(k.value, ast.Constant)}
-    reads = frozenset().union(takes, *(_reads(cls, method) for method in methods))
+    takes = (_taken(k.value) for k in getattr(hook, "keywords", ()) if k.arg == "takes")
+    reads = frozenset().union(*takes, *(_reads(cls, method) for method in methods))
     return Expected(f"{cls.name}.{methods[0]}", reads)
+
+
+def _taken(value: ast.expr) -> set[str]:
+    """The parameters that `takes` names, by themselves or by a constant of a module of the collector."""
+    written = tuple(each.value for each in ast.walk(value) if isinstance(each, ast.Constant))
+    for name in (each.id for each in ast.walk(value) if isinstance(each, ast.Name)):
+        written += next(vars(module)[name] for module in _modules() if name in vars(module))
+    return _named(written if len(written) > 1 else written[0])
+
+
+def _modules() -> Iterator[ModuleType]:
+    for path in sorted(HOOKS.glob("*.py")):
+        yield importlib.import_module(f"{collector.__package__}.{path.stem}")
 
 
 def _classes() -> Iterator[ast.ClassDef]:

@@ -146,6 +146,7 @@ def gathered(after: list[int]) -> dict[str, Any]:
 
 def test_a_lost_accept_shifts_the_blocks_of_a_gathered_compaction(judge: Build, verify: Build) -> None:
     first, second = pair(verify)
+    second |= {"predict": [41, 43, 0, 51]}
     after = [21, 23, 31, 41, 43, 51]
     assert not judge("MOV-COMPACT", first, second, gathered(after)).findings
     assert judge("MOV-COMPACT", first, second, gathered([*after[:3], 0, 0, 0])).findings
