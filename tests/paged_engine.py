@@ -74,7 +74,8 @@ class PagedEngine:
         slots = request.slots[start:]
         if reason:
             self.run.add("alloc", pool="full", **request.who, slots=slots, reason=reason)
-        self.run.add("table_write", row=request.row, epoch=request.epoch, start=start, slots=slots)
+        if slots:
+            self.run.add("table_write", row=request.row, epoch=request.epoch, start=start, slots=slots)
 
     def _prefill(self) -> None:
         rng = self.rng
