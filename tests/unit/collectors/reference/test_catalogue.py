@@ -14,6 +14,7 @@ NO_ENGINE_FAULT = {
     "LOC-GROUP",  # its layers share one table
     "ACC-RANK",  # the reference engine has one rank
     "OWN-RACE",  # the reference engine has one stream, and takes no device times
+    "OWN-UAF",  # a row that goes on naming freed slots shows first where its request locks others
     "LEN-ORDER",  # follows from a growth or a commit that another law finds first
 }
 
