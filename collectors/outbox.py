@@ -75,16 +75,18 @@ class Outbox:
         """
         with self._lock:
             self._hurry = self._hurry or not patient
-            return self._added(tensors)
+            load, places = self.add_group(None, tensors)
+            return load, places.start
 
-    def add_group(self, kind: str, tensors: Sequence[Any]) -> tuple[Load, range]:
+    def add_group(self, kind: str | None, tensors: Sequence[Any]) -> tuple[Load, range]:
         """Stage tensors that may wait for those of the next steps; nothing else is done with them now.
 
         Args:
-            kind: What they are: a place in groups of one kind and length is one tensor of the engine.
+            kind: What they are: a place in groups of one kind and length is one tensor of the engine. None for tensors
+                that are ours, or leave with this step.
             tensors: Nobody writes to them while somebody holds them.
         """
-        with self._lock:  # in line: it runs in every step
+        with self._lock:
             load, stream = self.load, self.device.stream()
             held, streams = load.tensors, load.streams
             first = len(held)
@@ -92,16 +94,9 @@ class Outbox:
                 streams.append((first, stream))
             held += tensors
             places = range(first, len(held))
-            load.units.append((kind, places))
+            if kind is not None:
+                load.units.append((kind, places))
             return load, places
-
-    def _added(self, tensors: Sequence[Any]) -> tuple[Load, int]:
-        load, stream = self.load, self.device.stream()
-        first = len(load.tensors)
-        if not load.streams or load.streams[-1][1] != stream:
-            load.streams.append((first, stream))
-        load.tensors += tensors
-        return load, first
 
     def step(self, *, joined: bool = False) -> None:
         """A step is through: send, or wait for the next ones where nothing is lost by that."""
@@ -122,9 +117,9 @@ class Outbox:
         Args:
             joined: The current stream already waits for all others that staged something: one launch takes all.
         """
-        if not self.load.tensors or self.device.is_capturing():
-            return
         with self._lock:
+            if not self.load.tensors or self.device.is_capturing():
+                return
             if len(self._under_way) >= LET_GO_AFTER:
                 self._let_go()
             load, self.load, here = self.load, self._new_load(), self.device.stream()

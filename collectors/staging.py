@@ -1,7 +1,8 @@
 """Values of device tensors on their way to the host, without a synchronisation of the engine's thread.
 
-On the CPU a value is copied at once. On a GPU it waits until `send` is called, once or twice a step: then one launch
-on the engine's own stream takes all that waits to pinned memory, and the writer thread asks whether it has arrived.
+On a GPU a value waits until `send` is called, or `step` often enough: then one launch on the engine's own stream takes all
+that waits to pinned memory, and the writer thread asks whether it has arrived. On the CPU a value is copied at once; only
+groups, which may wait for those of the next steps, do so there too.
 """
 
 from __future__ import annotations

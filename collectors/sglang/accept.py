@@ -115,8 +115,7 @@ class AcceptHooks:
 
     def sampling(self, verify_input: Any, batch: Any) -> tuple[Any, Any, bool]:
         """eagle_sample(verify_input, batch, …) → (predict, accept_lens, accept_index)."""
-        alone = not self._inside and self.verifying(None)
-        return verify_input, batch, alone
+        return verify_input, batch, self.verifying(None)
 
     def sampled(self, state: tuple[Any, Any, bool], triple: Any) -> None:
         """Hold what belongs to this call; what follows is held back until the verify returns."""
