@@ -110,6 +110,7 @@ class CudaDevice:
 
     def on(self, stream: int) -> AbstractContextManager[Any]:
         """Make a stream the current one."""
+        self._choose()
         return torch.cuda.stream(self._stream(stream))
 
     def addresses(self, tensors: Sequence[Any]) -> list[int]:
@@ -160,11 +161,15 @@ class CudaDevice:
         event.record(self._stream(stream) if known is None else known)
 
     def query(self, event: Any) -> bool:
-        """Whether an event is done. Another thread begins on device 0, where asking may make a context."""
+        """Whether an event is done."""
+        self._choose()
+        return bool(event.query())
+
+    def _choose(self) -> None:
+        """Another thread begins on device 0, where asking may make a context, and without one to launch in."""
         if not getattr(self._thread, "chosen", False):
             torch.cuda.set_device(self._device)
             self._thread.chosen = True
-        return bool(event.query())
 
     def _stream(self, handle: int) -> Any:
         if handle not in self._streams:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import RLock
 from typing import Any
 
@@ -133,9 +134,20 @@ class Outbox:
     def overdue(self, load: Load) -> None:
         """Send what waits if that is this load: its step was the engine's last one so far. Any thread may say so."""
         if load is self.load:
-            self.send()
+            with (
+                suppress(Exception),
+                self.device.on(self.device.stream()),
+            ):  # why it failed stands in the load
+                self.send()
 
     def _launch_all(self, load: Load, here: int, joined: bool) -> None:
+        try:
+            self._try_to_launch(load, here, joined)
+        except Exception as error:
+            load.spoilt = f"the values could not leave the device: {type(error).__name__}: {error}"
+            raise
+
+    def _try_to_launch(self, load: Load, here: int, joined: bool) -> None:
         tensors, counts, kinds = measured(load.tensors)
         load.tensors = []
         if load.units and not self._kept(load.units, tensors):

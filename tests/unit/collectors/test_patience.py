@@ -119,3 +119,25 @@ def test_groups_that_lie_alike_are_stacked_whatever_they_left_with(outbox: Outbo
     wider = outbox.add_group("verify", [torch.tensor([1, 2, 3]), torch.tensor([1])])
     outbox.send()
     assert stacked([*groups, wider]) is None
+
+
+def test_what_could_not_be_sent_is_lost_at_once_and_stops_nobody_who_asks(
+    outbox: Outbox, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(TRIED_STEPS):
+        take(outbox, number)
+    (load, places), now = take(outbox, 5), time.monotonic()
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("cuLaunchKernel failed with 700")
+
+    monkeypatch.setattr(device, "launch", refuse)
+    assert not load.ready()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 2 * loads.OVERDUE_S)
+    load.ready()
+    assert load.ready()
+    with pytest.raises(Lost, match="cuLaunchKernel failed with 700"):
+        load.values(places[0])
+    outbox.add_group("verify", [torch.tensor([1])])
+    with pytest.raises(RuntimeError):
+        outbox.send()
