@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from speckv_debug.model.finding import Finding, Severity
+
+WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+
+
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """A finding that follows from no other, and all that follows from it, near or far."""
+
+    finding: Finding
+    consequences: tuple[Finding, ...]
+
+
+def root_causes(findings: Sequence[Finding]) -> list[RootCause]:
+    """Every finding once, root causes in their order."""
+    below: dict[int, list[Finding]] = {}
+    for index, root in enumerate(roots_of(findings)):
+        below.setdefault(root, [])
+        if index != root:
+            below[root].append(findings[index])
+    return [RootCause(findings[root], tuple(below[root])) for root in sorted(below)]
+
+
+def worst_first(roots: Iterable[RootCause]) -> list[RootCause]:
+    """Errors, then warnings, then notes; each in their order."""
+    return sorted(roots, key=lambda root: WORST_FIRST.index(root.finding.severity))
 
 
 def parents_of(findings: Sequence[Finding]) -> list[int | None]:

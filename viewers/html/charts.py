@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import Severity
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording, Recording
@@ -15,7 +16,6 @@ from speckv_debug.viewers.html.figures import (
     lengths_figure,
 )
 from speckv_debug.viewers.html.markup import Html, element, table, text
-from speckv_debug.viewers.html.outline import RootCause
 from speckv_debug.viewers.html.series import MOST_CHANGES, MOST_POINTS, Accepts, Lengths, accepts, lengths
 
 MOST_PROCESSES = 8

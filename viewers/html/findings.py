@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import Evidence, Finding
 from speckv_debug.model.text import amount
 from speckv_debug.model.verify import VerifyStep
 from speckv_debug.viewers.html.drawing import draw
 from speckv_debug.viewers.html.headline import place_of
 from speckv_debug.viewers.html.markup import Html, element, facts, table, text
-from speckv_debug.viewers.html.outline import RootCause
 
 MOST_ROOTS, MOST_CONSEQUENCES, MOST_ROWS = 50, 20, 100
 

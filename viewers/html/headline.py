@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import CheckResult, Finding, Severity
 from speckv_debug.model.left_out import left_out
 from speckv_debug.model.text import amount
 from speckv_debug.viewers.html.markup import Html, element, joined
-from speckv_debug.viewers.html.outline import RootCause
 
 MARKS = {"findings": "✗ found", "clean": "✓ {}", "unknown": "? can't be judged"}
 DOUBT = "? {}, part of the recording is lost"

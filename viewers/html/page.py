@@ -12,6 +12,7 @@ from typing import TextIO
 from plotly.offline import get_plotlyjs
 
 from speckv_debug import __version__
+from speckv_debug.model.causes import root_causes, worst_first
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Process
 from speckv_debug.model.text import amount
@@ -22,7 +23,6 @@ from speckv_debug.viewers.html.figures import Figure
 from speckv_debug.viewers.html.findings import Law, findings_section
 from speckv_debug.viewers.html.headline import headline, mark
 from speckv_debug.viewers.html.markup import Html, data_block, element, joined, text
-from speckv_debug.viewers.html.outline import root_causes
 from speckv_debug.viewers.html.timeline import step_range, timeline
 from speckv_debug.viewers.html.verifies import RecordedVerifies
 
@@ -45,7 +45,7 @@ def render(
         out: Where the page goes.
         laws: Rule id → its words; a finding whose rule is not in it is shown without its law.
     """
-    roots, steps = root_causes(result), step_range(recording)
+    roots, steps = worst_first(root_causes(result.findings)), step_range(recording)
     charts, figures = charts_section(recording, roots)
     found = findings_section(roots, laws or {}, RecordedVerifies(recording))
     main = [

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow.compute as pc
 
+from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import Severity
 from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.html.markup import Html, element
-from speckv_debug.viewers.html.outline import RootCause
 
 HEIGHT, TOP, TALL = 58, 22, 14
 

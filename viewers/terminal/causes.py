@@ -1,31 +1,11 @@
-"""Which findings are root causes, and what follows from each."""
+"""What follows from a root cause, in a line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from speckv_debug.model.causes import roots_of
 from speckv_debug.model.finding import Finding
 from speckv_debug.model.text import amount
-
-
-@dataclass(frozen=True, slots=True)
-class RootCause:
-    """A finding that follows from no other, and all that follows from it, near or far."""
-
-    finding: Finding
-    consequences: tuple[Finding, ...]
-
-
-def root_causes(findings: Sequence[Finding]) -> list[RootCause]:
-    """Every finding once, root causes in their order."""
-    below: dict[int, list[Finding]] = {}
-    for index, root in enumerate(roots_of(findings)):
-        below.setdefault(root, [])
-        if index != root:
-            below[root].append(findings[index])
-    return [RootCause(findings[root], tuple(below[root])) for root in sorted(below)]
 
 
 def summary(consequences: Sequence[Finding]) -> str:

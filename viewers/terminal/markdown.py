@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TextIO
 
-from speckv_debug.model.finding import CheckResult, Finding, Severity
+from speckv_debug.model.causes import RootCause, root_causes, worst_first
+from speckv_debug.model.finding import CheckResult, Finding
 from speckv_debug.model.left_out import left_out
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import Recording
-from speckv_debug.viewers.terminal.causes import RootCause, root_causes, summary
+from speckv_debug.viewers.terminal.causes import summary
 from speckv_debug.viewers.terminal.headline import headline
 from speckv_debug.viewers.terminal.markdown_text import block, plain
 from speckv_debug.viewers.terminal.table import table_lines
 from speckv_debug.viewers.terminal.text import judged_line, verdict_line, where
 
 SHOWN_ROOTS, SHOWN_ROWS = 5, 12
-ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
 def render(recording: Recording, result: CheckResult, out: TextIO) -> None:
@@ -27,7 +27,7 @@ def render(recording: Recording, result: CheckResult, out: TextIO) -> None:
         result: What the check says.
         out: Where it goes.
     """
-    roots = sorted(root_causes(result.findings), key=lambda root: ORDER.index(root.finding.severity))
+    roots = worst_first(root_causes(result.findings))
     parts = [f"**{plain(_mark(result, recording))}** · {plain(headline(recording))}"]
     parts.append(plain(" · ".join(_verdict(result))))
     parts += [f"{name}: {plain(said)}" for name, said in left_out(result)]

@@ -3,15 +3,15 @@
 import re
 from dataclasses import replace
 
+from speckv_debug.model.causes import root_causes, worst_first
 from speckv_debug.model.finding import CheckResult, Known, Severity, Unknown
 from speckv_debug.viewers.html.headline import headline
-from speckv_debug.viewers.html.outline import root_causes
 from tests.reported import finding, result
 
 
 def lines(result: CheckResult) -> list[str]:
     """The headline's paragraphs as plain text."""
-    html = re.sub(r"</(p|h1)>", "\n", headline(result, root_causes(result)))
+    html = re.sub(r"</(p|h1)>", "\n", headline(result, worst_first(root_causes(result.findings))))
     return re.sub(r"<[^>]+>", "", html).replace("&#x27;", "'").splitlines()
 
 
