@@ -116,9 +116,10 @@ class ProcessRecording:
     def pieces(self, name: str) -> list[Piece]:
         """A table in pieces that can be read one by one, each with the columns that are asked for."""
         if name in self._tables:
-            table, seq = self._tables[name], self.seqs[name]
+            table = self._tables[name]
+            seq = table.column("seq")
             whole = partial(_selected, table)
-            return [Piece(int(seq[0]), int(seq[-1]), whole)] if len(seq) else []
+            return [Piece(seq[0].as_py(), seq[-1].as_py(), whole)] if len(seq) else []
         return self._files(name).pieces()
 
     @property

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from speckv_debug.checks.run import check
 from speckv_debug.errors import UsageError
 from speckv_debug.viewers.tui.history import Question, parse_question
 from speckv_debug.viewers.tui.recorded import RecordedProcess
@@ -66,6 +69,15 @@ def test_a_recorded_slot_row_and_page_answer(process: RecordedProcess) -> None:
     page = process.history(Question("page", str(number)))
     assert page.title.startswith(f"page {number} of pool full")
     assert len(page.lines) >= len(slot.lines)
+
+
+def test_what_a_check_has_read_answers_too(process: RecordedProcess, tmp_path: Path) -> None:
+    """Tables that were not recorded are there then, without an event."""
+    recording = broken_run(tmp_path)
+    check(recording)
+    checked = RecordedProcess(recording.processes[0])
+    for question in (Question("slot", "42082"), Question("row", "7"), Question("life", "7")):
+        assert checked.history(question) == process.history(question)
 
 
 def test_an_unknown_pool_is_refused(process: RecordedProcess) -> None:
