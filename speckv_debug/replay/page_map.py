@@ -1,0 +1,181 @@
+"""Owner and state of every page of a pool at any `seq`: what viewers draw as a map, one cell a page or many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from speckv_debug.errors import UsageError
+from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.replay.holders import PageHolders, holders_of
+from speckv_debug.replay.ledger import Ledger
+from speckv_debug.replay.ledger_book import NOBODY
+from speckv_debug.replay.namespaces import Namespaces
+from speckv_debug.replay.pool_state import PoolState, Use, pool_state
+from speckv_debug.replay.timeline import Timeline
+
+CONSPICUOUS = (Use.CONFLICT, Use.UNHELD)
+"""Uses that a cell of many pages shows even if only one of these pages is used so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A life of a request row: whom a page was granted to, or whose row names it."""
+
+    request: str | None
+    row: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageMap:
+    """One pool after event `seq`; nothing in it changes when the ledger goes on.
+
+    Attributes:
+        first: The first page that can be held; `use[i]` is that of page `first + i`.
+        whole: Whether the pool's size is known, so that every page has an entry.
+        use: int8[pages], see `pool_state.Use`.
+        holder: int32[pages], index into `holders`, -1 where a page has none.
+        holders: The lives that occur in `holder`, in the order in which they began.
+        dangling: Pages that a running row names though they went to the free list since, ascending.
+        why_unknown: Why pages are unknown, None where none is.
+    """
+
+    seq: int
+    pool: str
+    kind: str
+    page_size: int
+    first: int
+    whole: bool
+    use: npt.NDArray[np.int8]
+    holder: npt.NDArray[np.int32]
+    holders: tuple[Holder, ...]
+    dangling: tuple[int, ...] = ()
+    why_unknown: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.use)
+
+    @property
+    def counts(self) -> dict[Use, int]:
+        """Pages of each use."""
+        found = np.bincount(self.use, minlength=len(Use))
+        return {use: int(found[use]) for use in Use}
+
+    def holder_of(self, page: int) -> Holder | None:
+        """Of a page by its number in the pool."""
+        at = int(self.holder[page - self.first])
+        return None if at == NOBODY else self.holders[at]
+
+
+class PageMaps:
+    """The maps of one process, at any `seq`, forwards and backwards; folds on from the nearest checkpoint."""
+
+    def __init__(self, process: ProcessRecording) -> None:
+        self._process = process
+        self._timeline: Timeline | None = None
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """Pools whose pages can be followed, the main one first."""
+        spaces = Namespaces(self._process.info)
+        order = dict.fromkeys([spaces.main, *range(len(spaces.all))])
+        return tuple(spaces.all[number].name for number in order if spaces.all[number].paged)
+
+    @property
+    def timeline(self) -> Timeline:
+        """Made when it is first needed: it reads the tables that move pages about."""
+        if self._timeline is None:
+            self._timeline = Timeline(self._process)
+        return self._timeline
+
+    def at(
+        self, seq: int, pool: str | None = None, on_progress: Callable[[float], None] = lambda share: None
+    ) -> PageMap:
+        """The map of a pool (the main one if None) after all recorded events up to `seq`.
+
+        Raises:
+            UsageError: There is no such pool, or its pages can't be followed.
+        """
+        number = self._number(pool)
+        ledger = self.timeline.at(seq, on_progress)
+        return page_map(ledger, pool_state(ledger, number), seq)
+
+    def holders(self, seq: int, page: int, pool: str | None = None) -> PageHolders:
+        """Everybody who holds one page then, which may be several."""
+        self._number(pool)
+        return holders_of(self.timeline.at(seq), pool, page)
+
+    def _number(self, pool: str | None) -> int:
+        """The allocator of a pool, by its number among all."""
+        spaces, known = Namespaces(self._process.info), self.pools
+        name = spaces.main_name if pool is None else pool
+        if name not in known and name not in {each.name for each in self._process.info.pools}:
+            raise UsageError(
+                f"there is no pool {name} in {self._process.label}", f"Known: {', '.join(known)}."
+            )
+        number = spaces.index(name)
+        if not spaces.all[number].paged:
+            raise UsageError(
+                f"the pages of pool {name} can't be followed", f"Those of {', '.join(known)} can."
+            )
+        return number
+
+
+def page_map(ledger: Ledger, state: PoolState, seq: int) -> PageMap:
+    """A pool's state with the ledger's tenures put into words."""
+    tenures, holder = np.unique(state.holder, return_inverse=True)
+    has_none = int(len(tenures) > 0 and tenures[0] == NOBODY)
+    named = [ledger.tenures[number] for number in tenures[has_none:].tolist()]
+    return PageMap(
+        seq=seq,
+        pool=state.pool,
+        kind=state.kind,
+        page_size=state.page_size,
+        first=state.first,
+        whole=state.whole,
+        use=state.use,
+        holder=(holder.reshape(-1) - has_none).astype(np.int32),
+        holders=tuple(Holder(each.request, each.row, each.epoch) for each in named),
+        dangling=state.dangling,
+        why_unknown=state.why_unknown,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A map with `per` pages to a cell; the last cell may stand for fewer.
+
+    Attributes:
+        use: int8[cells], the `Use` that a cell shows: a conspicuous one if any page has it, else that of most pages.
+        holder: int32[cells], index into `PageMap.holders` if all pages of that use in the cell have this one, else -1.
+        mixed: bool[cells], whether the cell has pages of another use too.
+    """
+
+    per: int
+    use: npt.NDArray[np.int8]
+    holder: npt.NDArray[np.int32]
+    mixed: npt.NDArray[np.bool_]
+
+
+def cells(found: PageMap, per: int) -> Cells:
+    """Gather `per` >= 1 neighbouring pages to a cell."""
+    if per == 1 or not len(found):
+        return Cells(per, found.use, found.holder, np.zeros(len(found), dtype=np.bool_))
+    starts = np.arange(0, len(found), per)
+    counts = np.stack([np.add.reduceat(found.use == use, starts, dtype=np.int64) for use in Use])
+    shown = len(Use) - 1 - counts[::-1].argmax(axis=0)
+    for use in reversed(CONSPICUOUS):
+        shown[counts[use] > 0] = use
+    asks = found.use == np.repeat(shown, per)[: len(found)]
+    least = np.minimum.reduceat(np.where(asks, found.holder, np.iinfo(np.int32).max), starts)
+    most = np.maximum.reduceat(np.where(asks, found.holder, NOBODY), starts)
+    return Cells(
+        per,
+        shown.astype(np.int8),
+        np.where(least == most, most, NOBODY).astype(np.int32),
+        (counts > 0).sum(axis=0) > 1,
+    )
