@@ -24,7 +24,7 @@ from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.recording.table_files import seq_of
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ledger import Ledger
-from speckv_debug.replay.ledger_events import TABLES, GetColumns, LedgerEvents
+from speckv_debug.replay.ledger_events import TABLES, GetColumns, LedgerEvents, Order
 from speckv_debug.replay.ragged import NULL
 
 USES = ("forward", "accept")
@@ -87,6 +87,16 @@ class Timeline:
         while self._losses < lost:
             self._lose()
         return self._ledger
+
+    @property
+    def order(self) -> Order:
+        """The events that change the ledger, in the order of `seq`."""
+        return self._order
+
+    @property
+    def events(self) -> LedgerEvents:
+        """The tables that `order` refers to."""
+        return self._ledger.events
 
     @cached_property
     def last_seq(self) -> int:

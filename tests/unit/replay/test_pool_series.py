@@ -1,0 +1,91 @@
+"""Who owned the pages over time: every number is the ledger's own, and what is left out between two points is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from speckv_debug.recording.jsonl import import_jsonl
+from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.replay.page_blocks import block_uses
+from speckv_debug.replay.pool_series import PoolSeries, pool_series
+from speckv_debug.replay.pool_state import Use, pool_state
+from speckv_debug.replay.timeline import Timeline
+
+REAL = Path(__file__).parents[2] / "recordings" / "real"
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> ProcessRecording:
+    out = tmp_path_factory.mktemp("real") / "x.speckv"
+    import_jsonl(REAL / "eagle_k4_p64_sync.jsonl.xz", out)
+    return Recording.open(out).processes[0]
+
+
+@pytest.fixture(scope="module")
+def every_step(process: ProcessRecording) -> PoolSeries:
+    return pool_series(Timeline(process), points=10_000)[0]
+
+
+def test_a_short_run_is_looked_at_after_every_step(process: ProcessRecording, every_step: PoolSeries) -> None:
+    timeline = Timeline(process)
+    assert every_step.span == 1 and (every_step.looked == 1).all() and len(every_step.x) > 20
+    assert (np.diff(every_step.x) > 0).all() and (np.diff(every_step.seq) > 0).all()
+    for at, seq in enumerate(every_step.seq.tolist()):
+        ledger = timeline.at(seq)
+        use = pool_state(ledger, ledger.namespaces.main).use
+        assert every_step.last[:, at].tolist() == np.bincount(use, minlength=len(Use)).tolist()
+        assert every_step.blocks[at].tolist() == block_uses(use, every_step.block).tolist()
+    assert (every_step.low == every_step.last).all() and (every_step.high == every_step.last).all()
+
+
+@pytest.mark.parametrize("points", [1, 3, 7])
+def test_a_span_keeps_its_end_and_the_extremes_of_the_free_list(
+    process: ProcessRecording, every_step: PoolSeries, points: int
+) -> None:
+    series = pool_series(Timeline(process), points)[0]
+    assert 1 <= len(series.x) <= points and series.span > 1
+    assert (series.low <= series.last).all() and (series.last <= series.high).all()
+    assert (series.last.sum(axis=0) == series.pages).all()
+    for at, first in enumerate(series.x.tolist()):
+        inside = (every_step.x >= first) & (every_step.x < first + series.span)
+        free = every_step.last[Use.FREE, inside]
+        assert (series.low[Use.FREE, at], series.high[Use.FREE, at]) == (free.min(), free.max())
+        assert series.last[:, at].tolist() == every_step.last[:, np.flatnonzero(inside)[-1]].tolist()
+        assert series.seq[at] == every_step.seq[np.flatnonzero(inside)[-1]]
+
+
+def test_without_steps_events_take_their_place(
+    process: ProcessRecording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "speckv_debug.replay.looking_points.newest_steps",
+        lambda timeline: np.full(len(timeline.order.seq), np.iinfo(np.int64).min),
+    )
+    series = pool_series(Timeline(process), points=5)[0]
+    assert series.axis == "seq" and len(series.x) <= 5 and (series.last.sum(axis=0) == series.pages).all()
+
+
+def test_a_run_that_moves_no_page_has_no_series() -> None:
+    empty = np.empty(0, dtype=np.int64)
+    order = SimpleNamespace(seq=empty, table=empty, row=empty)
+    assert pool_series(cast(Timeline, SimpleNamespace(order=order, events=None))) == ()
+
+
+@pytest.mark.parametrize(
+    ("uses", "shown"),
+    [
+        ([Use.FREE, Use.FREE, Use.TREE], Use.FREE),
+        ([Use.FREE, Use.TREE], Use.TREE),
+        ([Use.FREE, Use.FREE, Use.CONFLICT], Use.CONFLICT),
+        ([Use.WAITING, Use.TRANSFER, Use.FREE], Use.TRANSFER),
+    ],
+)
+def test_a_block_shows_what_most_pages_are_but_never_hides_a_conflict(uses: list[Use], shown: Use) -> None:
+    pages = np.array([*uses, *[Use.SESSION] * len(uses)], dtype=np.int8)
+    assert block_uses(pages, len(uses)).tolist() == [shown, Use.SESSION]
+    assert block_uses(pages, 1).tolist() == pages.tolist()
