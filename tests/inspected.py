@@ -204,7 +204,7 @@ def inspection(
     return Inspection(
         name=changes.pop("name", "run.speckv"),
         processes=processes or (SmallProcess(SmallRun()),),
-        check=check,
+        check=lambda told: check(),
         laws=LAWS,
         **changes,
     )

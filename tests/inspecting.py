@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from textual.pilot import Pilot
 
@@ -16,6 +17,19 @@ from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from tests.inspected import inspection
 
 Inspector = Pilot[None]
+
+
+class Here:
+    """Calls an object of this process, as `Apart` calls one of another."""
+
+    def __init__(self, made: object) -> None:
+        self._made = made
+
+    def call(self, name: str, *args: object, on_told: Callable[[Any], None] = lambda what: None) -> Any:
+        return getattr(self._made, name)(*args, on_told)
+
+    def cancel(self) -> None:
+        """Nothing runs."""
 
 
 @asynccontextmanager

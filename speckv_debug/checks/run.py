@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -28,9 +28,8 @@ NOTHING: Indices = np.empty(0, dtype=np.int64)
 
 @dataclass(slots=True)
 class Outcome:
-    """What one or more rules said, while it is being collected."""
+    """What one or more rules could judge, while it is being counted."""
 
-    findings: list[Finding] = field(default_factory=list)
     unknown: Counter[tuple[str, str]] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
 
@@ -44,6 +43,7 @@ def check(
     device: str = "cpu",
     on_error: OnError = lambda rule, error: None,
     on_progress: OnProgress = lambda share: None,
+    on_laws: Callable[[CheckResult], None] = lambda so_far: None,
 ) -> CheckResult:
     """Judge a recording by the laws, then by what the kernels make of its inputs.
 
@@ -57,6 +57,7 @@ def check(
         device: Where the kernels run, `cpu` or `cuda`.
         on_error: Told of a rule that raised; its instances are unknown.
         on_progress: Told from time to time which share of the work is done.
+        on_laws: Told what the laws found, if replay comes behind them.
 
     Raises:
         UsageError: A rule id that does not exist or that `replay` leaves out, or a device that can't be used.
@@ -73,10 +74,21 @@ def check(
             findings += _judge_process(view, part, outcome, on_error, progress)
             if len(looked_at) > 1 or part is parts[-1]:
                 view.forget()
-    for view, findings in zip(looked_at, found, strict=True):
-        outcome.findings += with_causes(_in_order(findings), Namespaces(view.info).share_ids)
+        if part is not parts[-1]:
+            on_laws(_result(looked_at, found, outcome, part))
+    return _result(looked_at, found, outcome, rules)
+
+
+def _result(
+    looked_at: Sequence[ProcessView], found: Sequence[list[Finding]], outcome: Outcome, rules: Sequence[Rule]
+) -> CheckResult:
+    """What was found so far, with what follows from what."""
     return CheckResult(
-        findings=tuple(outcome.findings),
+        findings=tuple(
+            finding
+            for view, findings in zip(looked_at, found, strict=True)
+            for finding in with_causes(_in_order(findings), Namespaces(view.info).share_ids)
+        ),
         unknown=tuple(Unknown(rule=rule, why=why, instances=n) for (rule, why), n in outcome.unknown.items()),
         checked=dict(outcome.checked),
         laws={r.id: Law(rule=r.id, severity=r.severity, law=r.law, look_at=r.look_at) for r in rules},

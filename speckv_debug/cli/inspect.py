@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,12 +66,13 @@ def run(args: argparse.Namespace) -> int:
     place = start_place(inspection, step=args.at, request=args.request, process=args.process)
     app = InspectorApp(inspection, place)
     app.run()
+    inspection.stop()
     print(f"next: speckv-debug report {shown}", file=sys.stderr)
     return _leave(app.return_code or ExitCode.CLEAN)
 
 
 def _leave(code: int) -> int:
-    """The exit code; while a check still runs the process ends with it here and now.
+    """The exit code; while a thread still reads the process ends with it here and now.
 
     The thread would ask for the interpreter's lock while the interpreter ends, and be unwound through compiled code,
     which aborts the process.
@@ -83,14 +86,30 @@ def _leave(code: int) -> int:
     return code
 
 
+class Judge:
+    """Judges a recording as a policy wants it; made in a process of its own."""
+
+    def __init__(self, path: Path, policy: Policy) -> None:
+        from speckv_debug.recording.reader import Recording
+
+        self._recording, self._policy = Recording.open(path), policy
+
+    def check(self, told: Callable[[float | CheckResult], None]) -> CheckResult:
+        """All findings; `told` gets the share that is done, and what the laws found before replay begins."""
+        found = self._policy.judged(
+            self._recording,
+            on_progress=told,
+            on_laws=lambda so_far: told(self._policy.without_known(so_far, self._recording)),
+        )
+        return self._policy.without_known(found, self._recording)
+
+
 def _inspection(recording: Recording, policy: Policy) -> Inspection:
     from speckv_debug.checks import RULES
+    from speckv_debug.viewers.tui.apart import Apart
     from speckv_debug.viewers.tui.inspection import Law
     from speckv_debug.viewers.tui.recorded import inspection_of
 
     laws = {rule.id: Law(rule.law, rule.look_at) for rule in RULES.values()}
-
-    def check() -> CheckResult:
-        return policy.without_known(policy.judged(recording), recording)
-
-    return inspection_of(recording, check, laws)
+    judge = Apart(partial(Judge, recording.path, policy))
+    return inspection_of(recording, lambda told: judge.call("check", on_told=told), laws, judge.cancel)

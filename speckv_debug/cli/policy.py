@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,8 +72,11 @@ class Policy:
         device: str = "cpu",
         on_error: OnError = lambda rule, error: None,
         on_progress: OnProgress = lambda share: None,
+        on_laws: Callable[[CheckResult], None] = lambda so_far: None,
     ) -> CheckResult:
         """What the rules find, with the severities that the configuration gives; known findings are among it.
+
+        `on_laws` is told what the laws found, in the same way, before replay begins.
 
         Raises:
             UsageError: As `checks.run.check`, and where the configuration leaves no rule to run.
@@ -82,6 +85,10 @@ class Policy:
         from speckv_debug.checks.run import check
 
         disabled = self._disabled(only, ignore, replay)
+
+        def configured(result: CheckResult) -> CheckResult:
+            return replace(adjusted(result, self.config.severity), disabled=disabled)
+
         result = check(
             recording,
             only=only,
@@ -90,8 +97,9 @@ class Policy:
             device=device,
             on_error=on_error,
             on_progress=on_progress,
+            on_laws=lambda so_far: on_laws(configured(so_far)),
         )
-        return replace(adjusted(result, self.config.severity), disabled=disabled)
+        return configured(result)
 
     def without_known(self, result: CheckResult, recording: Recording) -> CheckResult:
         """The result without the findings of the baseline, which are counted; as it is where there is none."""

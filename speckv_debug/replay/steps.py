@@ -17,10 +17,14 @@ class StepIndex:
 
     Columns (int64[n], NULL where absent, see `replay.ragged`): `seq`, `step`, `row`, `accept_len`, `width`;
     `request` is a list of str or None.
+
+    Args:
+        process: The process.
+        view: A part of it, such as a window; the whole process if None.
     """
 
-    def __init__(self, process: ProcessRecording) -> None:
-        self._view = ProcessView(process)
+    def __init__(self, process: ProcessRecording, view: ProcessView | None = None) -> None:
+        self._view = view or ProcessView(process)
         self._verifies = self._view.verifies
         self.seq, self.step, self.row = self._verifies.seq, self._verifies.step, self._verifies.row
         self.accept_len, self.width = self._verifies.accepted, self._verifies.width

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from textual.message import Message
 
 from speckv_debug.errors import SpeckvError
+from speckv_debug.model.finding import CheckResult
+from speckv_debug.viewers.tui.apart import Cancelled
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.outline import Outcome, outcome_of
@@ -29,8 +32,15 @@ class StepsRead(Message):
 
 
 @dataclass
+class Progressed(Message):
+    """So much of the check is done."""
+
+    share: float
+
+
+@dataclass
 class Checked(Message):
-    """The laws have been judged."""
+    """The recording has been judged, by the laws alone as long as the outcome is not complete."""
 
     outcome: Outcome
 
@@ -55,6 +65,15 @@ def is_running() -> bool:
     return any(thread.name == NAME for thread in threading.enumerate())
 
 
+def _told(
+    post: Callable[[Message], object], lookups: Mapping[str, StepLookup], what: float | CheckResult
+) -> None:
+    if isinstance(what, CheckResult):
+        post(Checked(outcome_of(what, lookups, complete=False)))
+    else:
+        post(Progressed(what))
+
+
 def _run(inspection: Inspection, post: Callable[[Message], object]) -> None:
     patience = sys.getswitchinterval()
     sys.setswitchinterval(SHORT_TURNS_S)
@@ -63,9 +82,11 @@ def _run(inspection: Inspection, post: Callable[[Message], object]) -> None:
         for process in inspection.processes:
             lookups[process.label] = process.lookup
             post(StepsRead(process.label, process.lookup))
-        post(Checked(outcome_of(inspection.check(), lookups)))
+        post(Checked(outcome_of(inspection.check(partial(_told, post, lookups)), lookups)))
     except SpeckvError as error:
         post(Stopped(f"{error.what}. {error.remedy}".strip()))
+    except Cancelled:
+        post(Stopped("it was given up"))
     except Exception as error:  # noqa: BLE001  a fault in a rule must not take the screens away
         post(Stopped(f"{type(error).__name__}: {error}"))
     finally:

@@ -33,7 +33,7 @@ class CheckingApp(App[None]):
         self.inspection = inspection
         self.stopped = ""
         self._lookups: dict[str, StepLookup] = {}
-        self._seconds = 0
+        self._seconds, self._share = 0, 0.0
 
     def read(self, process: str) -> None:
         """Read the verifies of one process now."""
@@ -49,8 +49,11 @@ class CheckingApp(App[None]):
         if len(self._lookups) == len(self.inspection.processes):
             self.progress, self._seconds = "checking …", 0
 
+    def on_progressed(self, message: checking.Progressed) -> None:
+        self._share = message.share
+
     def on_checked(self, message: checking.Checked) -> None:
-        self.progress = ""
+        self.progress = "" if message.outcome.complete else "replaying …"
         self.outcome = message.outcome
 
     def on_stopped(self, message: checking.Stopped) -> None:
@@ -59,9 +62,15 @@ class CheckingApp(App[None]):
 
     def _tick(self) -> None:
         """A running check shows that it is alive."""
-        if self.outcome is None and not self.stopped:
+        if self.checking:
             self._seconds += 1
-            self.progress = f"{self.progress.split('…')[0]}… {self._seconds} s"
+            share = f"{self._share:.0%} " if self._share else ""
+            self.progress = f"{self.progress.split()[0]} {share}… {self._seconds} s"
+
+    @property
+    def checking(self) -> bool:
+        """Whether the check goes on."""
+        return not self.stopped and (self.outcome is None or not self.outcome.complete)
 
     @property
     def lookups(self) -> Mapping[str, StepLookup]:

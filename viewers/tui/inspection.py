@@ -10,8 +10,14 @@ from speckv_debug.model.events import Event
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Process
 from speckv_debug.model.text import printable
+from speckv_debug.replay.holders import PageHolders
+from speckv_debug.replay.page_map import PageMap
+from speckv_debug.replay.snapshots import Snapshot
 from speckv_debug.viewers.tui.history import History, Question
 from speckv_debug.viewers.tui.lookup import StepLookup
+
+OnProgress = Callable[[float], None]
+OnTold = Callable[[float | CheckResult], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,19 @@ class InspectedProcess(Protocol):
             UsageError: There can be no answer.
         """
 
+    def page_map(self, seq: int, pool: str | None, on_progress: OnProgress) -> PageMap:
+        """Owner and use of every page of a pool (the main one if None) after event `seq`.
+
+        Raises:
+            UsageError: No such pool, or its pages can't be followed.
+        """
+
+    def holders(self, seq: int, page: int, pool: str | None) -> PageHolders:
+        """Everybody who holds a page then."""
+
+    def state(self, seq: int, on_progress: OnProgress) -> Snapshot:
+        """All pools and running requests after event `seq`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
@@ -57,14 +76,16 @@ class Inspection:
     Attributes:
         name: The recording's file name.
         processes: In the order of the recording.
-        check: Judges the recording; slow, runs beside the screen.
+        check: Judges the recording; slow, runs beside the screen. Tells the share that is done, and what was found so far.
+        stop: Ends all that runs for the screens in processes of their own.
         laws: Rule id → its words.
         problems: What the reader could not read.
     """
 
     name: str
     processes: tuple[InspectedProcess, ...]
-    check: Callable[[], CheckResult]
+    check: Callable[[OnTold], CheckResult]
+    stop: Callable[[], None] = lambda: None
     laws: Mapping[str, Law] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 

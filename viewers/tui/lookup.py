@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from speckv_debug.model.verify import VerifyStep
+from speckv_debug.replay.verify_table import Requests
 
 Ints = npt.NDArray[np.int64]
 LARGEST = int(np.iinfo(np.int64).max) - 1
@@ -39,16 +40,26 @@ class Steps(Protocol):
     def verify(self, i: int) -> VerifyStep: ...
 
 
+def _coded(requests: Sequence[str | None]) -> tuple[Ints, dict[str | None, int]]:
+    """A number for each request, and the number of each name, in order of first occurrence."""
+    if isinstance(requests, Requests):
+        used, first, code = np.unique(requests.codes, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        number = np.empty(len(used), dtype=np.int64)
+        number[order] = np.arange(len(used))
+        names = [None if each < 0 else requests.names[each] for each in used[order].tolist()]
+        return number[code], {name: at for at, name in enumerate(names)}
+    codes: dict[str | None, int] = {}
+    found = np.fromiter((codes.setdefault(r, len(codes)) for r in requests), np.int64, len(requests))
+    return found, codes
+
+
 class StepLookup:
     """Index arrays over `steps`, made once a process; every method answers with ascending indices."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
-        codes: dict[str | None, int] = {}
-        self._code = np.fromiter(
-            (codes.setdefault(r, len(codes)) for r in steps.request), np.int64, len(steps)
-        )
-        self._codes = codes
+        self._code, self._codes = _coded(steps.request)
         self._by_step = np.argsort(steps.step, kind="stable")
         self._sorted_step = steps.step[self._by_step]
 

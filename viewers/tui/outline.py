@@ -29,11 +29,13 @@ class Outcome:
     Attributes:
         entries: All findings, root causes first, each followed by its consequences.
         marks: Process label → index of a verify → the findings there.
+        complete: Whether the check is over; else these are the findings so far.
     """
 
     result: CheckResult
     entries: tuple[Entry, ...] = ()
     marks: Mapping[str, Marks] = field(default_factory=dict)
+    complete: bool = True
 
     @property
     def roots(self) -> int:
@@ -56,7 +58,7 @@ class Outcome:
         return [entry for entry in self.entries if entry.finding.severity is not Severity.NOTE]
 
 
-def outcome_of(result: CheckResult, lookups: Mapping[str, StepLookup]) -> Outcome:
+def outcome_of(result: CheckResult, lookups: Mapping[str, StepLookup], *, complete: bool = True) -> Outcome:
     """Order the findings of `result` and find the verify of each."""
     entries = tuple(
         Entry(finding, depth, place_of(finding, lookups)) for finding, depth in _ordered(result.findings)
@@ -66,7 +68,7 @@ def outcome_of(result: CheckResult, lookups: Mapping[str, StepLookup]) -> Outcom
         if entry.place is not None:
             here = marks[entry.place.process]
             here[entry.place.index] = (*here.get(entry.place.index, ()), entry.finding)
-    return Outcome(result, entries, marks)
+    return Outcome(result, entries, marks, complete)
 
 
 def place_of(finding: Finding, lookups: Mapping[str, StepLookup]) -> Place | None:

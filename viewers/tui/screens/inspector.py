@@ -107,10 +107,12 @@ def state_of(outcome: Outcome | None, progress: str) -> Content:
     """The verdict in a few words, or what is being done."""
     if outcome is None:
         return Content.styled(progress, ink.DOUBT)
-    result = outcome.result
+    result, found = outcome.result, len(outcome.entries)
+    if not outcome.complete:
+        so_far = Content.styled(f"✗ {amount(found, 'finding')} so far", ink.BAD) if found else Content("")
+        return Content.assemble(so_far, " · " if found else "", (progress, ink.DOUBT))
     if result.verdict == "unknown":
         return Content.styled("? can't be judged", ink.DOUBT)
-    found = len(outcome.entries)
     if result.verdict == "clean":
         sign, style = ("?", ink.DOUBT) if result.mostly_unknown else ("✓", ink.GOOD)
         notes = f", {amount(found, 'note')}" if found else ""

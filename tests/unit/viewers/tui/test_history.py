@@ -8,14 +8,16 @@ import pytest
 
 from speckv_debug.checks.run import check
 from speckv_debug.errors import UsageError
+from speckv_debug.viewers.tui.answers import Answers
 from speckv_debug.viewers.tui.history import Question, parse_question
 from speckv_debug.viewers.tui.recorded import RecordedProcess
+from speckv_debug.viewers.tui.recorded_history import answer
 from speckv_debug.viewers.tui.screens.events import EventsScreen
 from speckv_debug.viewers.tui.screens.findings import FindingsScreen
 from speckv_debug.viewers.tui.screens.history import HistoryScreen
 from speckv_debug.viewers.tui.screens.step import StepScreen
 from tests.inspected import LABEL, SmallProcess, SmallRun, clean, inspection, text_of
-from tests.inspecting import here, inspecting, until
+from tests.inspecting import Here, here, inspecting, until
 from tests.reported import broken_run
 
 
@@ -46,8 +48,8 @@ def test_what_begins_as_a_question_and_is_none_says_how_to_ask(typed: str) -> No
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> RecordedProcess:
-    (process,) = broken_run(tmp_path_factory.mktemp("history")).processes
-    return RecordedProcess(process)
+    recording = broken_run(tmp_path_factory.mktemp("history"))
+    return RecordedProcess(recording.processes[0], Here(Answers(recording.path)))
 
 
 def test_a_recorded_request_has_its_verifies_in_order(process: RecordedProcess) -> None:
@@ -75,9 +77,8 @@ def test_what_a_check_has_read_answers_too(process: RecordedProcess, tmp_path: P
     """Tables that were not recorded are there then, without an event."""
     recording = broken_run(tmp_path)
     check(recording)
-    checked = RecordedProcess(recording.processes[0])
     for question in (Question("slot", "42082"), Question("row", "7"), Question("life", "7")):
-        assert checked.history(question) == process.history(question)
+        assert answer(recording.processes[0], question) == process.history(question)
 
 
 def test_an_unknown_pool_is_refused(process: RecordedProcess) -> None:

@@ -1,0 +1,67 @@
+"""What is worked out of a recording on demand: histories, page maps, states; made to live in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.replay.holders import PageHolders
+from speckv_debug.replay.page_map import PageMap, PageMaps
+from speckv_debug.replay.snapshots import Snapshot, snapshot
+from speckv_debug.viewers.tui.history import History, Question
+from speckv_debug.viewers.tui.recorded_history import answer
+
+OnProgress = Callable[[float], None]
+
+
+class Answers:
+    """Of one recording; methods name the process by its label, and their last argument is told the progress."""
+
+    def __init__(self, path: Path) -> None:
+        self._recording = Recording.open(path)
+        self._maps: dict[str, PageMaps] = {}
+
+    def history(self, label: str, question: Question, on_progress: OnProgress) -> History:
+        """The answer to a question about a slot, page, row or request.
+
+        Raises:
+            UsageError: There can be no answer.
+        """
+        with self._lean(label) as process:
+            return answer(process, question)
+
+    def page_map(self, label: str, seq: int, pool: str | None, on_progress: OnProgress) -> PageMap:
+        """The map of a pool after event `seq`.
+
+        Raises:
+            UsageError: No such pool, or its pages can't be followed.
+        """
+        return self._of(label).at(seq, pool, on_progress)
+
+    def holders(
+        self, label: str, seq: int, page: int, pool: str | None, on_progress: OnProgress
+    ) -> PageHolders:
+        """Everybody who holds a page after event `seq`."""
+        return self._of(label).holders(seq, page, pool)
+
+    def state(self, label: str, seq: int, on_progress: OnProgress) -> Snapshot:
+        """All pools and running requests after event `seq`."""
+        with self._lean(label) as process:
+            return snapshot(process, seq, ledger=self._of(label).timeline.at(seq, on_progress))
+
+    def _of(self, label: str) -> PageMaps:
+        if label not in self._maps:
+            self._maps[label] = PageMaps(self._process(label))
+        return self._maps[label]
+
+    def _process(self, label: str) -> ProcessRecording:
+        return next(process for process in self._recording.processes if process.label == label)
+
+    @contextmanager
+    def _lean(self, label: str) -> Iterator[ProcessRecording]:
+        """The process; tables that were read whole are let go of behind."""
+        process = self._process(label)
+        yield process
+        process.forget()
