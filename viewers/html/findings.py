@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import Evidence, Finding
 from speckv_debug.model.text import amount
-from speckv_debug.model.verify import VerifyStep
-from speckv_debug.viewers.html.drawing import draw
 from speckv_debug.viewers.html.headline import place_of
 from speckv_debug.viewers.html.markup import Html, element, facts, table, text
+from speckv_debug.viewers.html.pages import Moment
+from speckv_debug.viewers.html.proof import prove
+from speckv_debug.viewers.html.verifies import Shown
 
+NOTHING = Html()
 MOST_ROOTS, MOST_CONSEQUENCES, MOST_ROWS = 50, 20, 100
 
 
@@ -29,46 +30,51 @@ class Law(Protocol):
         """The engine function to look at, or empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A verify to draw beside a finding; `exact` is false if it is the last one before it."""
-
-    step: VerifyStep
-    exact: bool
-
-
-class Verifies(Protocol):
-    """Finds the verify that shows a finding."""
+class Places(Protocol):
+    """Finds what shows a finding: the verify, and the pages that it is about."""
 
     def of(self, finding: Finding) -> Shown | None:
         """The verify to draw, or None."""
 
+    def pages(self, finding: Finding) -> tuple[tuple[int, ...], tuple[Moment, ...]]:
+        """The pages, and the map of them before, at and after; nothing if it is about none."""
 
-def findings_section(roots: Sequence[RootCause], laws: Mapping[str, Law], verifies: Verifies) -> Html:
-    """All root causes with their consequences; what is left out is counted in words."""
+
+def findings_section(
+    roots: Sequence[RootCause], laws: Mapping[str, Law], places: Places, strip: Html = NOTHING
+) -> Html:
+    """All root causes with their consequences; what is left out is counted in words.
+
+    `strip`, all steps with the bad ones marked, stands below the first proof.
+    """
     if not roots:
         return Html()
-    cards = [_root(number, root, laws, verifies) for number, root in enumerate(roots[:MOST_ROOTS], 1)]
+    cards = [
+        _root(number, root, laws, places, strip if number == 1 else NOTHING)
+        for number, root in enumerate(roots[:MOST_ROOTS], 1)
+    ]
     hidden = len(roots) - len(cards)
     more = (
         f"{amount(hidden, 'more root cause')} not shown here; `speckv-debug check --format json` lists all."
     )
     tail = [element("p", more, class_="aside")] if hidden else []
-    return element("section", element("h2", "Findings"), *cards, *tail, id="findings")
+    return element("section", element("h2", "Where it went wrong"), *cards, *tail, id="findings")
 
 
-def _root(number: int, root: RootCause, laws: Mapping[str, Law], verifies: Verifies) -> Html:
-    finding = root.finding
+def _root(number: int, root: RootCause, laws: Mapping[str, Law], places: Places, strip: Html) -> Html:
+    finding, name = root.finding, f"finding-{number}"
+    drawn, notes = _drawing(finding, places)
+    proof = [drawn] if drawn else []
     body = [
-        element("h3", _heading(finding), id=f"finding-{number}"),
-        element("p", finding.message, class_="message"),
+        element("h3", _heading(finding), id=name),
+        element("p", finding.message, class_="message") if number > 1 else Html(),
         _repeats(finding),
-        _drawing(finding, verifies),
-        _numbers(finding, laws.get(finding.rule)),
+        element("div", *proof, _numbers(finding, laws.get(finding.rule)), class_="proof" if proof else None),
+        *notes,
+        strip,
         _proof(finding),
         _consequences(root.consequences),
     ]
-    name = f"finding-{number}"
     return element("article", *body, class_=f"finding {finding.severity}", aria_labelledby=name, tabindex=-1)
 
 
@@ -86,17 +92,16 @@ def _repeats(finding: Finding) -> Html:
     )
 
 
-def _drawing(finding: Finding, verifies: Verifies) -> Html:
-    shown = verifies.of(finding)
-    drawn = draw(shown.step, finding.rule) if shown else Html()
-    if shown is None or not drawn:
-        return Html()
-    step, notes = shown.step, []
-    if not shown.exact:
-        notes.append(f"Drawn: the last verify before it, step {step.step}.")
-    if step.sampling == "simulated":
-        notes.append("Acceptance was simulated in this step: its path is no real one.")
-    return element("div", drawn, *(element("p", note, class_="aside") for note in notes))
+def _drawing(finding: Finding, places: Places) -> tuple[Html, list[Html]]:
+    """The pictures, and what has to be said about them."""
+    shown, (pages, moments) = places.of(finding), places.pages(finding)
+    drawn, notes = prove(finding, shown, moments, pages), []
+    if shown is not None and drawn:
+        if not shown.exact:
+            notes.append(f"Drawn of a verify: the last one before it, step {shown.step.step}.")
+        if shown.step.sampling == "simulated":
+            notes.append("Acceptance was simulated in this step: its path is no real one.")
+    return drawn, [element("p", note, class_="aside") for note in notes]
 
 
 def _numbers(finding: Finding, law: Law | None) -> Html:

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import CheckResult, Finding, Severity
 from speckv_debug.model.left_out import left_out
-from speckv_debug.model.text import amount
+from speckv_debug.model.text import amount, plural
 from speckv_debug.viewers.html.markup import Html, element, joined
 
 MARKS = {"findings": "✗ found", "clean": "✓ {}", "unknown": "? can't be judged"}
 DOUBT = "? {}, part of the recording is lost"
 LITTLE = "? {}, most can't be judged"
-MOST_UNKNOWN = 3
+MOST_UNKNOWN, MOST_REQUESTS = 3, 6
 
 
 def mark(result: CheckResult, damaged: bool) -> str:
@@ -25,13 +25,19 @@ def mark(result: CheckResult, damaged: bool) -> str:
     return words.format(result.nothing_found)
 
 
-def headline(result: CheckResult, roots: Sequence[RootCause], *, damaged: bool = False) -> Html:
-    """Verdict, the first root cause in a sentence, how much was judged; `damaged`: a file of the recording is lost."""
+def headline(
+    result: CheckResult, roots: Sequence[RootCause], about: str = "", *, damaged: bool = False
+) -> Html:
+    """Verdict, the first root cause in a sentence, since when, who, how much was judged, and what was recorded.
+
+    `about` is the recording in a line; `damaged`: a file of the recording is lost.
+    """
     lines = [element("p", mark(result, damaged), class_="verdict"), element("h1", _sentence(result, roots))]
     lines += [element("p", f"{name}: {said}.", class_="lead") for name, said in left_out(result)]
     lines += [
         element("p", line, class_="lead") for line in (*_counts(result, roots), _judged(result)) if line
     ]
+    lines += [element("p", about, class_="recording")] if about else []
     look = "unknown" if result.verdict == "clean" and result.mostly_unknown else result.verdict
     return element("header", *lines, class_=f"headline {look}")
 
@@ -63,9 +69,17 @@ def _counts(result: CheckResult, roots: Sequence[RootCause]) -> Iterator[str]:
         consequences = sum(len(root.consequences) for root in bad)
         since = f", since step {min(steps)}" if steps else ""
         follows = f", {amount(consequences, 'consequence')}" if consequences else ""
-        yield f"{amount(len(bad), 'root cause')}{follows}{since}."
+        yield f"{amount(len(bad), 'root cause')}{follows}{since}{_requests(bad)}."
     if notes := sum(finding.severity is Severity.NOTE for finding in result.findings):
         yield f"{amount(notes, 'note')}; notes never change the verdict."
+
+
+def _requests(bad: Sequence[RootCause]) -> str:
+    """Whose requests the findings name, those of the root causes first."""
+    findings = [root.finding for root in bad] + [each for root in bad for each in root.consequences]
+    names = list(dict.fromkeys(each.request for each in findings if each.request is not None))
+    more = f" and {len(names) - MOST_REQUESTS} more" if len(names) > MOST_REQUESTS else ""
+    return f"; {plural(len(names), 'request')} {', '.join(names[:MOST_REQUESTS])}{more}" if names else ""
 
 
 def _judged(result: CheckResult) -> Html | None:

@@ -24,7 +24,7 @@ from speckv_debug.viewers.html.findings import Law, findings_section
 from speckv_debug.viewers.html.headline import headline, mark
 from speckv_debug.viewers.html.markup import Html, data_block, element, joined, text
 from speckv_debug.viewers.html.timeline import step_range, timeline
-from speckv_debug.viewers.html.verifies import RecordedVerifies
+from speckv_debug.viewers.html.verifies import RecordedPlaces
 
 SECTIONS = (
     ("findings", "Findings"),
@@ -47,13 +47,13 @@ def render(
     """
     roots, steps = worst_first(root_causes(result.findings)), step_range(recording)
     charts, figures = charts_section(recording, roots)
-    found = findings_section(roots, laws or {}, RecordedVerifies(recording))
+    places = RecordedPlaces(recording)
+    strip = timeline(steps, roots)
+    found = findings_section(roots, laws or {}, places, strip)
     main = [
-        headline(result, roots, damaged=recording.damaged),
-        element("p", _facts(recording, steps), class_="recording"),
+        headline(result, roots, _facts(recording, steps), damaged=recording.damaged),
+        found or strip,
         _navigation(bool(found)),
-        timeline(steps, roots),
-        found,
         charts,
         unknown_section(result),
         environment_section(recording),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from speckv_debug.model.lettering import letter
 from speckv_debug.model.text import amount
@@ -14,15 +15,25 @@ STEP_X, STEP_Y, RADIUS, EDGE = 66, 46, 14, 24
 MOST_ROWS = 48
 
 
-def draw_tree(step: VerifyStep) -> Html:
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A word beside a row of the tree; a wrong one is red."""
+
+    words: str
+    wrong: bool
+
+
+def draw_tree(step: VerifyStep, notes: Mapping[int, Note] | None = None) -> Html:
     """Verify rows from left to right by depth; rows past the first 48 are left out, and said so."""
+    notes = notes or {}
     rows = _shown_rows(step)
     if not rows:
         return Html()
     places = _places(step.tree, rows)
-    width = max(x for x, _ in places.values()) + 2 * EDGE
+    widest = max((len(note.words) for note in notes.values()), default=0)
+    width = max(x for x, _ in places.values()) + 2 * EDGE + 7.4 * widest
     height = max(y for _, y in places.values()) + 2 * EDGE
-    shapes = [*_edges(step, places), *_nodes(step, places)]
+    shapes = [*_edges(step, places), *_nodes(step, places, notes)]
     drawn = picture(width, height, shapes, title=_title(step), class_="tree")
     hidden = len(step.tree.tokens) - len(rows)
     more = (
@@ -82,11 +93,16 @@ def _edge(start: tuple[float, float], end: tuple[float, float], class_: str) -> 
     return curve(start[0] + RADIUS, start[1], end[0] - RADIUS, end[1], class_)
 
 
-def _nodes(step: VerifyStep, places: dict[int, tuple[float, float]]) -> Iterator[Html]:
+def _nodes(
+    step: VerifyStep, places: dict[int, tuple[float, float]], notes: Mapping[int, Note]
+) -> Iterator[Html]:
     accepted = set(step.accepted)
     for row, (x, y) in sorted(places.items()):
         kind = "accepted" if row in accepted else "rejected"
-        yield disc(x, y, RADIUS, f"node {kind}")
+        note = notes.get(row)
+        yield disc(x, y, RADIUS, f"node {'wrong' if note and note.wrong else kind}")
+        if note:
+            yield label(x + RADIUS + 5, y - 6, note.words, "wrong" if note.wrong else "due", "start")
         yield label(x, y + 5, letter(row), f"letter {kind}")
         yield label(x, y + RADIUS + 11, step.tree.tokens[row], "small")
 

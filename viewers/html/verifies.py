@@ -1,28 +1,44 @@
-"""Finds the verify that shows a finding."""
+"""Finds what shows a finding: the verify, and the map of the pages that it names."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from speckv_debug.model.finding import Finding
-from speckv_debug.recording.reader import Recording
+from speckv_debug.model.verify import VerifyStep
+from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.replay.page_map import PageMaps
 from speckv_debug.replay.steps import StepIndex
-from speckv_debug.viewers.html.findings import Shown
+from speckv_debug.replay.timeline import last_event_of
+from speckv_debug.viewers.html.pages import Moment
 
 LASTING = ("LEN", "OWN")
 """Families about a request's room, for which the last verify before the finding still says something."""
+MAPPED = ("OWN", "LOC-OWNED", "LOC-PAD", "LOC-UNIQ")
+"""Families and rules about who holds pages."""
 
 
-class RecordedVerifies:
-    """The verifies of a recording, each process read when it is first asked for."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A verify to draw beside a finding; `exact` is false if it is the last one before it."""
+
+    step: VerifyStep
+    exact: bool
+
+
+class RecordedPlaces:
+    """The verifies and pages of a recording, each process read when it is first asked for."""
 
     def __init__(self, recording: Recording) -> None:
         self._processes = {process.label: process for process in recording.processes}
         self._steps: dict[str, StepIndex] = {}
+        self._maps: dict[str, PageMaps] = {}
 
     def of(self, finding: Finding) -> Shown | None:
         """The verify of the finding's own event, of its step and request, or the request's last one before."""
-        steps = self._of_process(finding.process)
+        steps = self.steps_of(finding.process)
         if steps is None or not len(steps):
             return None
         at = int(np.searchsorted(steps.seq, finding.first_seq))
@@ -32,10 +48,35 @@ class RecordedVerifies:
             return Shown(steps.verify(same[0]), exact=True)
         return self._earlier(steps, finding, at)
 
-    def _of_process(self, label: str) -> StepIndex | None:
+    def pages(self, finding: Finding) -> tuple[tuple[int, ...], tuple[Moment, ...]]:
+        """The pages that a finding names, and their map before its event, at it and at the end of its step."""
+        process = self._processes.get(finding.process)
+        if process is None or not ({finding.rule, finding.rule.partition("-")[0]} & set(MAPPED)):
+            return (), ()
+        pool = finding.pool or process.info.main_pool
+        maps = self.maps_of(process)
+        if pool not in maps.pools:
+            return (), ()
+        pages = finding.pages or _pages_of(process, pool, finding.slots or ())
+        if not pages:
+            return (), ()
+        seq, last = finding.first_seq, finding.first_seq
+        if finding.step is not None:
+            last = max(seq, last_event_of(process, finding.step) or seq)
+        moments = [Moment("before", maps.at(seq - 1, pool)), Moment("at the event", maps.at(seq, pool))]
+        if last > seq:
+            moments.append(Moment("end of the step", maps.at(last, pool)))
+        return tuple(pages), tuple(moments)
+
+    def steps_of(self, label: str) -> StepIndex | None:
+        """All verifies of a process, None if there is no such process."""
         if label not in self._steps and label in self._processes:
             self._steps[label] = StepIndex(self._processes[label])
         return self._steps.get(label)
+
+    def maps_of(self, process: ProcessRecording) -> PageMaps:
+        """The page maps of a process."""
+        return self._maps.setdefault(process.label, PageMaps(process))
 
     @staticmethod
     def _earlier(steps: StepIndex, finding: Finding, before: int) -> Shown | None:
@@ -45,3 +86,8 @@ class RecordedVerifies:
             if steps.request[index] == finding.request:
                 return Shown(steps.verify(index), exact=False)
         return None
+
+
+def _pages_of(process: ProcessRecording, pool: str, slots: tuple[int, ...]) -> tuple[int, ...]:
+    size = next((each.page_size for each in process.info.pools if each.name == pool), None) or 1
+    return tuple(sorted({slot // size for slot in slots}))

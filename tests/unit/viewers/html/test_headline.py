@@ -23,7 +23,7 @@ def test_a_broken_run_says_where_and_since_when() -> None:
     assert lines(result(first, follows)) == [
         "✗ found",
         "Step 812, request 7: the last move runs backwards",
-        "1 root cause, 1 consequence, since step 812.",
+        "1 root cause, 1 consequence, since step 812; request 7.",
         "Judged 100 % of 100 instances, by 1 rule. Nothing was left unjudged.",
     ]
 
@@ -34,7 +34,7 @@ def test_an_error_is_named_before_an_earlier_warning_but_since_counts_both() -> 
     )
     _, title, counts, _ = lines(result(warning, finding()))
     assert title == "Step 812, request 7: the last move runs backwards"
-    assert counts == "2 root causes, since step 3."
+    assert counts == "2 root causes, since step 3; request 7."
 
 
 def test_notes_alone_are_nothing_found() -> None:

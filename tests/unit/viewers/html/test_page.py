@@ -67,7 +67,7 @@ def test_consequences_stand_inside_their_root_cause(broken: Recording) -> None:
 
 def test_a_finding_at_no_verify_shows_the_last_one_before_it(broken: Recording) -> None:
     late = finding(rule="OWN-LEAK", step=900, first_seq=100)
-    assert "Drawn: the last verify before it, step 819." in page(broken, result(late))
+    assert "Drawn of a verify: the last one before it, step 819." in page(broken, result(late))
 
 
 def test_a_finding_of_an_unknown_process_or_step_is_shown_without_drawing(broken: Recording) -> None:

@@ -1,0 +1,101 @@
+"""Lanes of cells, one under the other: what was due above what the engine has, the places where they differ marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from speckv_debug.model.text import amount, printable
+from speckv_debug.viewers.html.markup import Html, element
+from speckv_debug.viewers.html.svg import box, label, picture
+
+TALL, GAP, EDGE, CHARACTER, NARROWEST, MOST_CELLS, LONGEST = 28, 8, 6, 7.4, 40, 16, 12
+HEAD = 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """Lanes over the same places.
+
+    Attributes:
+        key: What the places are called, such as `position`.
+        keys: The name of each place.
+        lanes: Name and cells of each lane; the last one is what the engine has.
+        wrong: Places where the last lane breaks the law.
+        unset: What an absent cell shows.
+    """
+
+    key: str
+    keys: tuple[str, ...]
+    lanes: tuple[tuple[str, tuple[str | None, ...]], ...]
+    wrong: frozenset[int]
+    unset: str = "–"
+
+
+def draw_cells(strip: Strip, title: str) -> Html:
+    """The lanes; of many places those that are wrong and their neighbours, and how many are left out."""
+    places = _shown(strip)
+    if not places:
+        return Html()
+    wide = _width(strip, places)
+    left = EDGE + CHARACTER * max(len(name) for name in (strip.key, *(name for name, _ in strip.lanes))) + 10
+    shapes = [label(left - 8, HEAD - 8, strip.key, "lane", "end")]
+    for at, place in enumerate(places):
+        middle = left + at * (wide + 4) + wide / 2
+        shapes.append(label(middle, HEAD - 8, _cut(strip.keys[place]), "small"))
+    for number, (name, cells) in enumerate(strip.lanes):
+        y = HEAD + number * (TALL + GAP)
+        shapes.append(label(left - 8, y + TALL / 2 + 4, name, "lane", "end"))
+        last = number == len(strip.lanes) - 1
+        for at, place in enumerate(places):
+            kind = "wrong" if last and place in strip.wrong else "plain" if last else "accepted"
+            shapes += _cell(left + at * (wide + 4), y, wide, cells[place] or strip.unset, kind)
+    bottom = HEAD + len(strip.lanes) * (TALL + GAP)
+    for at, place in enumerate(places):
+        if place in strip.wrong:
+            shapes.append(label(left + at * (wide + 4) + wide / 2, bottom + 6, "✗", "wrong"))
+    width, height = left + len(places) * (wide + 4) + EDGE, bottom + (14 if strip.wrong else 2)
+    drawn = picture(width, height, shapes, title=f"{title}: {_words(strip)}", class_="cells")
+    return element("div", drawn, *_rest(strip, places))
+
+
+def _shown(strip: Strip) -> list[int]:
+    everything = range(len(strip.keys))
+    if len(everything) <= MOST_CELLS:
+        return list(everything)
+    first = min(strip.wrong, default=0)
+    start = max(0, min(first - MOST_CELLS // 3, len(everything) - MOST_CELLS))
+    return list(everything[start : start + MOST_CELLS])
+
+
+def _rest(strip: Strip, places: Sequence[int]) -> Iterator[Html]:
+    if hidden := len(strip.keys) - len(places):
+        bad = len(strip.wrong - set(places))
+        words = f"{amount(hidden, 'more place')} not drawn" + (f", {bad} of them wrong" if bad else "")
+        yield element("p", element("span", f"{words}; the table has all that is known."), class_="legend")
+
+
+def _width(strip: Strip, places: Sequence[int]) -> float:
+    texts = [strip.keys[place] for place in places]
+    texts += [cells[place] or strip.unset for _, cells in strip.lanes for place in places]
+    return max(NARROWEST, 12 + CHARACTER * max(len(_cut(each)) for each in texts))
+
+
+def _cell(x: float, y: float, wide: float, words: str, kind: str) -> Iterator[Html]:
+    yield box(x, y, wide, TALL, f"cell {kind}")
+    yield label(x + wide / 2, y + TALL / 2 + 4, _cut(words), "wrong" if kind == "wrong" else "")
+
+
+def _cut(words: str) -> str:
+    """The end of a long number tells more than its beginning."""
+    words = printable(words)
+    return words if len(words) <= LONGEST else f"…{words[-(LONGEST - 1) :]}"
+
+
+def _words(strip: Strip) -> str:
+    """What is wrong, for a reader who does not see the picture."""
+    told = []
+    for place in sorted(strip.wrong)[:MOST_CELLS]:
+        values = ", ".join(f"{name} {cells[place] or strip.unset}" for name, cells in strip.lanes)
+        told.append(f"{strip.key} {strip.keys[place]}: {values}")
+    return "; ".join(told) or "nothing differs"

@@ -1,0 +1,153 @@
+"""Evidence tables of lengths and bounds, as stretches on a line of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from speckv_debug.model.finding import Evidence
+from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
+from speckv_debug.viewers.html.markup import Html
+
+Numbers = Mapping[str, int]
+
+
+def measured(evidence: Evidence) -> Html:
+    """The table as a drawing if it tells lengths or bounds of a known kind, else nothing."""
+    if evidence.columns == ("cursor", "before", "at most", "after"):
+        return _trim(evidence)
+    if evidence.columns == ("seq", "step", "seq_len", "accept_len", "new_seq_len"):
+        return _sequence(evidence)
+    numbers = {str(row[0]): row[1] for row in evidence.rows if len(row) == 2 and isinstance(row[1], int)}
+    make = MEASURED.get(evidence.title)
+    return make(numbers) if make and len(evidence.columns) == 2 else Html()
+
+
+def _growth(n: Numbers) -> Html:
+    before = (Span(0, n["allocated K"], "reserve"), Span(0, n["committed C"], "committed"))
+    due = [value for name, value in n.items() if name.startswith("max(")]
+    new = n.get("new allocated")
+    if not due or new is None:
+        return Html()
+    lacking = [Span(new, min(due), "missing")] if new < min(due) else [Span(max(due), new, "wrong")]
+    lanes = [
+        Lane("before", before),
+        Lane("due", (Span(0, max(due), "due"),)),
+        Lane("engine", (Span(0, new, "reserve"), *lacking)),
+    ]
+    points = [Point(n["committed C"], "committed"), *(Point(each, "due") for each in sorted(set(due)))]
+    return draw_axis(lanes, [*points, Point(new, "new allocated", True)], "Growth of the row")
+
+
+def _reach(n: Numbers) -> Html:
+    start, end, allocated = n["starts at L"], n["reaches to L + w"], n["allocated K"]
+    lanes = [
+        Lane("allocated", (Span(0, allocated, "reserve"),)),
+        Lane("written by the verify", (Span(start, end, "due"), Span(max(start, allocated), end, "wrong"))),
+    ]
+    points = [Point(start, "starts at"), Point(allocated, "allocated"), Point(end, "written to", True)]
+    return draw_axis(lanes, points, "What the verify writes")
+
+
+def _reads(n: Numbers) -> Html:
+    due, read = n["read length due"], n["read length"]
+    part = Span(read, due, "missing") if read < due else Span(due, read, "wrong")
+    lanes = [Lane("due", (Span(0, due, "due"),)), Lane("read", (Span(0, read, "plain"), part))]
+    points = [Point(n["first position"], "first row"), Point(due, "due"), Point(read, "read up to", True)]
+    return draw_axis(lanes, points, "What the forward reads")
+
+
+def _width(n: Numbers) -> Html:
+    end, reach = n["row ends at"], n["reserve reaches to"]
+    lanes = [
+        Lane("the row of req_to_token", (Span(0, end, "due"),)),
+        Lane("reserve", (Span(0, reach, "reserve"), Span(end, reach, "wrong"))),
+    ]
+    return draw_axis(
+        lanes, [Point(end, "row ends"), Point(reach, "reserve up to", True)], "Width of the row", "entry"
+    )
+
+
+def _window(n: Numbers) -> Html:
+    committed, cursor, most = n["committed"], n["cursor"], n["cursor at most"]
+    lanes = [
+        Lane(
+            "the window that the next round reads", (Span(max(0, committed - n["window"]), committed, "due"),)
+        ),
+        Lane("evicted", (Span(0, cursor, "plain"), Span(most, cursor, "wrong"))),
+    ]
+    points = [
+        Point(most, "evict at most to"),
+        Point(committed, "committed"),
+        Point(cursor, "evicted up to", True),
+    ]
+    return draw_axis(lanes, points, "Sliding window")
+
+
+def _coverage(n: Numbers) -> Html:
+    end, first = n["positions read"], n["first of them"]
+    lanes = [
+        Lane("read by the draft", (Span(0, end, "due"),)),
+        Lane(
+            "draft KV",
+            (Span(0, end, "plain"), Span(first, min(end, first + n["without draft KV"]), "missing")),
+        ),
+    ]
+    return draw_axis(lanes, [Point(first, "no draft KV from", True), Point(end, "read up to")], "Draft KV")
+
+
+def _release(n: Numbers) -> Html:
+    if not {"committed", "allocated", "free_start"} <= n.keys():
+        return Html()
+    lanes = [
+        Lane("held", (Span(0, n["allocated"], "reserve"), Span(0, n["committed"], "committed"))),
+        Lane("freed", (Span(n["free_start"], n["allocated"], "wrong"),)),
+    ]
+    return draw_axis(
+        lanes, [Point(n["committed"], "committed"), Point(n["free_start"], "freed from", True)], "Tail"
+    )
+
+
+MEASURED: dict[str, Callable[[Numbers], Html]] = {
+    "growth": _growth,
+    "reach": _reach,
+    "what the forward reads": _reads,
+    "row width": _width,
+    "held against the window": _window,
+    "coverage by draft KV": _coverage,
+    "release": _release,
+}
+"""Title → drawing of the numbers by their names."""
+
+
+def _trim(evidence: Evidence) -> Html:
+    """Cursors of a session's trim that stay behind what it keeps."""
+    lanes, points = list[Lane](), list[Point]()
+    for at, (name, before, most, after) in enumerate(evidence.rows):
+        if isinstance(before, int) and isinstance(most, int) and isinstance(after, int):
+            wrong = at in evidence.marked
+            spans = [Span(0, after, "plain"), *([Span(most, after, "wrong")] if wrong else [])]
+            lanes += [
+                Lane(f"{name} at most", (Span(0, most, "due"),)),
+                Lane(f"{name} after the trim", tuple(spans)),
+            ]
+            points += [Point(most, "at most"), Point(after, f"{name}", wrong)] if wrong else []
+    return draw_axis(lanes[:4], points, evidence.title)
+
+
+def _sequence(evidence: Evidence) -> Html:
+    """Length, accepted rows and the new length of the verify that breaks the law."""
+    row = evidence.rows[evidence.marked[0]] if evidence.marked else evidence.rows[-1]
+    _, _, before, accepted, new = row
+    if not (isinstance(before, int) and isinstance(accepted, int) and isinstance(new, int)):
+        return Html()
+    due = before + accepted
+    part = Span(new, due, "missing") if new < due else Span(due, new, "wrong")
+    lanes = [
+        Lane(
+            "before, and the accepted rows on top", (Span(0, before, "committed"), Span(before, due, "due"))
+        ),
+        Lane("the engine's new length", (Span(0, new, "plain"), part)),
+    ]
+    return draw_axis(
+        lanes, [Point(before, "seq_len"), Point(due, "due"), Point(new, "new_seq_len", True)], "Lengths"
+    )

@@ -1,0 +1,103 @@
+"""Evidence tables that compare place by place, as lanes of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from speckv_debug.model.finding import Cell, Evidence
+from speckv_debug.model.lettering import letter
+from speckv_debug.viewers.html.cells import Strip, draw_cells
+from speckv_debug.viewers.html.markup import Html
+
+LaneOf = tuple[str, Callable[[Sequence[Cell]], str | None]]
+
+
+def _text(column: int) -> Callable[[Sequence[Cell]], str | None]:
+    return lambda row: None if row[column] is None else str(row[column])
+
+
+def _row(column: int) -> Callable[[Sequence[Cell]], str | None]:
+    """A local verify row by its letter."""
+    return lambda row: letter(value) if isinstance(value := row[column], int) else _text(column)(row)
+
+
+def _copied(row: Sequence[Cell]) -> str | None:
+    return f"{row[1]}→{row[3]}"
+
+
+COMPARED: dict[tuple[str, ...], tuple[str, Callable[[Sequence[Cell]], str | None], tuple[LaneOf, ...]]] = {
+    ("k", "accept_index", "row", "parent row", "predict"): (
+        "k",
+        _text(0),
+        (("verify row", _text(2)), ("accept_index", _text(1))),
+    ),
+    ("row", "position", "slot due", "slot used", ""): (
+        "position",
+        _text(1),
+        (("verify row", _row(0)), ("slot due", _text(2)), ("slot used", _text(3))),
+    ),
+    ("k", "verify row due", "value due", "value found", "found row", ""): (
+        "place k",
+        _text(0),
+        (("row due", _row(1)), ("row found", _row(4)), ("value due", _text(2)), ("value found", _text(3))),
+    ),
+    ("k", "verify row", "value due", "value found", ""): (
+        "place k",
+        _text(0),
+        (("verify row", _row(1)), ("value due", _text(2)), ("value found", _text(3))),
+    ),
+    ("ring row", "position", "due", "engine"): (
+        "ring row",
+        _text(0),
+        (("position", _text(1)), ("due", _text(2)), ("engine", _text(3))),
+    ),
+    ("ring row", "wanted", "stored", "by event", ""): (
+        "ring row",
+        _text(0),
+        (("wanted", _text(1)), ("stored", _text(2))),
+    ),
+    ("position", "slot in the tree", "slot in the row"): (
+        "position",
+        _text(0),
+        (("slot in the row", _text(2)), ("slot in the tree", _text(1))),
+    ),
+    ("pair", "source", "before", "target", "after"): (
+        "source→target",
+        _copied,
+        (("source, before", _text(2)), ("target, after", _text(4))),
+    ),
+    ("position", "slot written"): ("position", _text(0), (("slot written", _text(1)),)),
+}
+"""Columns → what a place is called, its name, and the lanes; the last lane is what the engine has."""
+DIFFERING = ("position", "slot in the tree", "slot in the row")
+EVERY = ("position", "slot written")
+
+
+def compared(evidence: Evidence) -> Html:
+    """The table as lanes if it compares place by place, else nothing."""
+    if evidence.columns in COMPARED:
+        key, name, lanes = COMPARED[evidence.columns]
+        cells = tuple((lane, tuple(of(row) for row in evidence.rows)) for lane, of in lanes)
+        keys = tuple(name(row) or "" for row in evidence.rows)
+        return draw_cells(Strip(key=key, keys=keys, lanes=cells, wrong=_wrong(evidence)), evidence.title)
+    return _tokens(evidence) if evidence.columns[:2] == ("", "0") and len(evidence.rows) == 3 else Html()
+
+
+def _wrong(evidence: Evidence) -> frozenset[int]:
+    if evidence.columns == DIFFERING:
+        return frozenset(k for k, row in enumerate(evidence.rows) if row[1] != row[2])
+    return frozenset(range(len(evidence.rows))) if evidence.columns == EVERY else frozenset(evidence.marked)
+
+
+def _tokens(evidence: Evidence) -> Html:
+    """Tokens by position: the second row is what was written, the third what was due."""
+    places, written, due = evidence.rows
+    values = list(zip(places[1:], written[1:], due[1:], strict=True))
+    wrong = frozenset(k for k, (_, had, wanted) in enumerate(values) if wanted is not None and had != wanted)
+    lanes = tuple(
+        (str(row[0]), tuple(None if cell is None else str(cell) for cell in row[1:]))
+        for row in (due, written)
+    )
+    keys = tuple("" if cell is None else str(cell) for cell in places[1:])
+    strip = Strip(key=str(places[0]), keys=keys, lanes=lanes, wrong=wrong, unset="")
+    return draw_cells(strip, evidence.title)
