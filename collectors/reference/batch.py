@@ -13,14 +13,18 @@ from speckv_debug.collectors.reference.request import DraftInput, Request
 BatchKind = Literal["prefill", "verify"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Chunk:
-    """Positions `[start, end)` of a request that a prefill batch computes; `last` samples a token."""
+    """Positions `[start, end)` of a request that a prefill batch computes; `last` samples a token.
+
+    `peers` are the slots of the window's pool that it was computed into, None without a window.
+    """
 
     request: Request
     start: int
     end: int
     last: bool
+    peers: list[int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -13,6 +15,7 @@ from speckv_debug.collectors.reference.pool import KVPool
 from speckv_debug.collectors.reference.request import Identity
 from speckv_debug.collectors.reference.states import StatefulPool
 from speckv_debug.collectors.reference.table import RequestTable
+from speckv_debug.collectors.reference.window import GROUP, HybridPool
 
 PADDING: Identity = {"request": None, "row": 0, "epoch": None}
 
@@ -24,6 +27,7 @@ class Target:
         """Write to `pool` at slots that `table` names."""
         self.model, self.pool, self.table, self._observer = model, pool, table, observer
         self.states = pool.states if isinstance(pool, StatefulPool) else None
+        self._window = pool if isinstance(pool, HybridPool) else None
 
     def extend(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
         """Compute a chunk of a prompt: features `[1, n, hidden]` and logits `[vocab]` of its last position."""
@@ -34,6 +38,7 @@ class Target:
         tokens = torch.tensor([chunk.request.tokens[chunk.start : chunk.end]])
         where = block_addresses(self.table, row, start, positions, slots, causal(1, size), settled=True)
         features = self.model.forward(self.model.embed(tokens), where, self.pool)
+        chunk.peers = self._peers(1)[0]
         if self.states:
             self.states.report([chunk.request])
             self.states.extended(chunk.request, chunk.end)
@@ -50,6 +55,7 @@ class Target:
             chunk.request.tokens[chunk.start : chunk.end],
             list(range(chunk.start, chunk.end)),
             chunk.end,
+            chunk.peers,
             next_token=next_token,
         )
 
@@ -69,13 +75,13 @@ class Target:
             torch.cat((draft.sees, causal(padding, width))),
         )
         features = self.model.forward(self.model.embed(_padded(draft.tokens, padding)), where, self.pool)
-        ends = reach(where)
+        ends, peers = reach(where), self._peers(len(out_cache_loc))
         for i, request in enumerate(round_.requests):
             start = round_.inputs[i].seq_len
             block = (out_cache_loc[i].tolist(), draft.tokens[i].tolist(), draft.positions[i].tolist())
-            self._report("target_verify", request.identity, start, *block, ends[i])
-        for slots in out_cache_loc[size:].tolist():
-            self._report_padding("target_verify", slots)
+            self._report("target_verify", request.identity, start, *block, ends[i], peers[i])
+        for slots, theirs in zip(out_cache_loc[size:].tolist(), peers[size:], strict=True):
+            self._report_padding("target_verify", slots, theirs)
         if self.states:
             self.states.report(round_.requests)
         return features[:size]
@@ -88,11 +94,18 @@ class Target:
             self.table, nothing, nothing, torch.arange(width)[None], slots, causal(1, width)
         )
         self.model.forward(self.model.embed(slots), where, self.pool)
-        self._report_padding("idle", slots[0].tolist())
+        self._report_padding("idle", slots[0].tolist(), self._peers(1)[0])
 
-    def _report_padding(self, mode: str, slots: list[int]) -> None:
+    def _peers(self, rows: int) -> list[list[int] | None]:
+        """Slots of the window's pool that the last forward of `rows` requests has written; None without a window."""
+        if self._window is None:
+            return [None] * rows
+        written: list[list[int] | None] = self._window.written.view(rows, -1).tolist()
+        return written
+
+    def _report_padding(self, mode: str, slots: list[int], peers: list[int] | None) -> None:
         width = len(slots)
-        self._report(mode, PADDING, 0, slots, [0] * width, list(range(width)), width, padded=True)
+        self._report(mode, PADDING, 0, slots, [0] * width, list(range(width)), width, peers, padded=True)
 
     def _report(
         self,
@@ -103,23 +116,23 @@ class Target:
         tokens: list[int],
         positions: list[int],
         read_len: int,
+        peers: list[int] | None,
         *,
         padded: bool = False,
         next_token: int | None = None,
     ) -> None:
-        self._observer.emit(
-            "forward",
-            mode=mode,
-            pool=self.pool.name,
-            start=start,
-            slots=slots,
-            tokens=tokens,
-            positions=positions,
-            read_len=read_len,
-            padded=padded,
-            next_token=next_token,
-            **who,
-        )
+        """One event for the layers with all positions, and one for those of the sliding window."""
+        same: dict[str, Any] = {
+            "mode": mode,
+            "start": start,
+            "tokens": tokens,
+            "positions": positions,
+            "read_len": read_len,
+        }
+        same |= {"padded": padded, **who}
+        self._observer.emit("forward", pool=self.pool.name, slots=slots, next_token=next_token, **same)
+        if peers is not None:
+            self._observer.emit("forward", pool=GROUP, group=GROUP, slots=peers, **same)
 
 
 def _padded(x: Tensor, rows: int) -> Tensor:

@@ -13,6 +13,9 @@ from speckv_debug.collectors.reference.observe import Observer
 from speckv_debug.collectors.reference.pool import KVPool
 from speckv_debug.collectors.reference.request import Request
 
+GROUP = "swa"
+"""The window's pool, and the group of layers that use it."""
+
 
 class WindowPeers:
     """The mapping full → window pool and the window pool's free pages.
@@ -41,7 +44,7 @@ class WindowPeers:
         ]
         self._observer.emit(
             "alloc",
-            pool="swa",
+            pool=GROUP,
             slots=peers,
             reason=reason,
             site="window.py:grant",
@@ -78,7 +81,7 @@ class WindowPeers:
         peers = self.of(held)
         who = request.identity if request else {"request": None, "row": None, "epoch": None}
         self._observer.emit(
-            "free", pool="swa", slots=peers, reason=reason, group=group, site=site, form="index", **who
+            "free", pool=GROUP, slots=peers, reason=reason, group=group, site=site, form="index", **who
         )
         self.map(whole, [0] * len(whole))
         for page in pages:
@@ -112,16 +115,34 @@ class WindowPeers:
 
 
 class HybridPool(KVPool):
-    """A pool whose sliding-window layers lie where the peers of a slot say."""
+    """A pool whose sliding-window layers lie where the peers of a slot say.
+
+    Attributes:
+        written: `[n]` slots of the window's pool that the last forward wrote to.
+    """
 
     def __init__(
         self, name: str, size: int, shape: ModelShape, observer: Observer, peers: WindowPeers
     ) -> None:
         """The window layers have as many slots as the others."""
         super().__init__(name, size, shape, observer)
-        self.peers = peers
+        self.peers, self.written = peers, torch.zeros(0, dtype=torch.int64)
+
+    def write(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
+        """Store `[n, heads, head_dim]` at `slots` `[n]` of a layer, or at their peers."""
+        if not windowed(layer):
+            return super().write(layer, slots, keys, values)
+        self.written = self.looked_up(slots)
+        at = super().address(layer, self.written)
+        self.keys[at], self.values[at] = keys, values
+
+    def looked_up(self, slots: Tensor) -> Tensor:
+        """Where a forward's rows go in the window's pool (SGLang `translate_loc_from_full_to_swa`)."""
+        return self._peers_of(slots)
+
+    def _peers_of(self, slots: Tensor) -> Tensor:
+        return self.peers.mapping[slots.clamp(max=len(self.peers.mapping) - 1)]
 
     def address(self, layer: int, slots: Tensor) -> Tensor:
         """Where the slots of a layer lie; one without a peer reads and writes the padding."""
-        peers = self.peers.mapping[slots.clamp(max=len(self.peers.mapping) - 1)]
-        return super().address(layer, peers if windowed(layer) else slots)
+        return super().address(layer, self._peers_of(slots) if windowed(layer) else slots)

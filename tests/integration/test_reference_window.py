@@ -56,7 +56,8 @@ def assert_clean(result: CheckResult) -> None:
     """No error, no warning, and what the window has to do with was judged."""
     assert [f.message for f in result.findings if f.severity is not Severity.NOTE] == []
     assert result.checked["ST-SWA"] > 10 and result.checked["OWN-MAP"] > 10
-    assert not [u for u in result.unknown if u.rule in ("ST-SWA", "OWN-MAP") and u.instances]
+    assert result.checked["LOC-GROUP"] > 10
+    assert not [u for u in result.unknown if u.rule in ("ST-SWA", "OWN-MAP", "LOC-GROUP") and u.instances]
 
 
 def test_the_window_evicts_and_its_slots_are_used_again(tmp_path: Path) -> None:

@@ -295,6 +295,12 @@ FAULTS: tuple[Fault, ...] = (
         window=8,
     ),
     _wrong(
+        "window-by-the-main-table",
+        "LOC-GROUP",
+        "a verify writes the sliding-window layers of a request to the slots of its row, not to their peers",
+        window=8,
+    ),
+    _wrong(
         "clear-missing",
         "ST-RING",
         "rejected drafts are left in the ring of C128, and the next verify compresses them",

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from speckv_debug.collectors.reference.batch import Round, VerifyInput
 from speckv_debug.collectors.reference.engine import Engine
 from speckv_debug.collectors.reference.faults.shot import Shot, wrap
 from speckv_debug.collectors.reference.request import Request
+from speckv_debug.collectors.reference.window import HybridPool
 from speckv_debug.kernels.reserve import page_floor
 
 
@@ -43,7 +48,31 @@ def peer_one_page_off(engine: Engine, shot: Shot) -> None:
     wrap(peers, "map", around)
 
 
+def looked_up_in_the_main_table(engine: Engine, shot: Shot) -> None:
+    """The window's layers of one request write to the slots of its row, which nobody translated."""
+    pool, width = engine.pool, engine.config.num_draft_tokens
+    assert isinstance(pool, HybridPool)
+    look_up = pool.looked_up
+
+    def untranslated(slots: Tensor) -> Tensor:
+        return torch.cat((slots[:width], look_up(slots)[width:]))
+
+    def around(verify: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def faulty(round_: Round, draft: VerifyInput, out_cache_loc: Tensor, prefixes: Tensor) -> Tensor:
+            apart = bool((look_up(out_cache_loc[0]) != out_cache_loc[0]).all())
+            if apart and shot.due(engine.observer.step, round_.requests[0].id):
+                pool.looked_up = untranslated  # type: ignore[method-assign]
+            features = verify(round_, draft, out_cache_loc, prefixes)
+            pool.looked_up = look_up  # type: ignore[method-assign]
+            return features
+
+        return faulty
+
+    wrap(engine.target, "verify", around)
+
+
 PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "window-evicted-early": evicted_early,
     "peer-one-page-off": peer_one_page_off,
+    "window-by-the-main-table": looked_up_in_the_main_table,
 }
