@@ -230,3 +230,6 @@ class Engine:
         if self.peers:
             total = self.peers.slots
             self.observer.emit("pool_stat", pool="swa", available=self.peers.available, total=total)
+        if self.states:
+            available, total = self.states.sidecar.sizes()
+            self.observer.emit("pool_stat", pool="c128", available=available, total=total)

@@ -28,6 +28,10 @@ class Sidecar:
         self.counts = [0] * (pages + 1)
         self.table = torch.zeros(rows, columns, dtype=torch.int64)
 
+    def sizes(self) -> tuple[int, int]:
+        """Slots that are free, and all."""
+        return len(self.free_pages) * self.page_size, (len(self.counts) - 1) * self.page_size
+
     def slots(self, rows: Tensor, groups: Tensor) -> Tensor:
         """Where the entries of groups of 128 positions lie, for request rows of the same shape."""
         return self.table[rows, groups // self.page_size] * self.page_size + groups % self.page_size

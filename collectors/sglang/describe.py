@@ -10,6 +10,7 @@ from typing import Any
 
 from speckv_debug.collectors.sglang.engine import EAGLE_FAMILY, Engine
 from speckv_debug.collectors.sglang.families import UNO
+from speckv_debug.collectors.sglang.references import counted_slots
 from speckv_debug.collectors.sglang.rings import c128_state_pool, clears_drafts, is_online
 from speckv_debug.collectors.sglang.targets import SCHEDULE_BATCH
 
@@ -83,7 +84,7 @@ def _beside(engine: Engine) -> Iterator[dict[str, Any]]:
     if engine.counts_references:
         pages = engine.allocator.c128_attn_allocator
         size = int(pages.page_size)
-        slots = int(pages.size) // size * size
+        slots = counted_slots(pages)
         entry = {"name": "c128", "kind": "c128", "slots": slots, "page_size": size, "reserved_slots": size}
         yield {**entry, "namespace": "c128", "owner": "sidecar"}
     if engine.has_recurrent_state:

@@ -13,6 +13,7 @@ from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.journal import FORWARD, PREPARE, SETTLE
 from speckv_debug.collectors.sglang.levels import DETAILED
 from speckv_debug.collectors.sglang.pool_account import PoolAccount, columns
+from speckv_debug.collectors.sglang.references import counted
 from speckv_debug.collectors.sglang.requests import NO_BATCH, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.staging import send, send_hurried
@@ -139,3 +140,5 @@ class LoopHooks:
     def pool_stat(self) -> None:
         """The engine's own account, all on the host."""
         self._scene.journal.defer("pool_stat", 1, None, columns, *self._account.figures())
+        if self._scene.engine.counts_references:
+            self._scene.journal.emit("pool_stat", **counted(self._scene.engine))

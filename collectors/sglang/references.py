@@ -7,15 +7,29 @@ the release of a request the holder is that row; any other reference is the tree
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
+from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.requests import NOBODY
 from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.staging import stage
 
 POOL, TREE = "c128", "tree:0"
 ALLOCATES = ("alloc", "alloc_extend")
+
+
+def counted(engine: Engine) -> dict[str, Any]:
+    """The columns of `pool_stat` for C128 KV: entries in free pages, and all; host integers."""
+    pages: Any = engine.allocator.c128_attn_allocator
+    return {"pool": POOL, "available": int(pages.available_size()), "total": counted_slots(pages)}
+
+
+def counted_slots(pages: Any) -> int:
+    """Entries of whole pages that the allocator of C128 KV can hand out."""
+    size = int(pages.page_size)
+    return int(pages.size) // size * size
 
 
 class ReferenceHooks:

@@ -23,13 +23,14 @@ RELEASE = "release_kv_cache, _release_overallocated_kv_indices"
     needs=("free", "alloc"),
     scope="frees",
     look_at=FREE,
-    follows=("OWN-DFREE", "OWN-PAGESAFE", "OWN-ROW", "OWN-PUBLISH"),
+    follows=("OWN-DFREE", "OWN-PAGESAFE", "OWN-ROW", "OWN-PUBLISH", "OWN-REF"),
 )
 def freed_once(frees: EventFacts) -> Judgement:
     """A page goes to the free list only if it is not there already.
 
     A free inside a group takes effect at the group's end, and the page is granted again behind it. At page size 1 a slot named twice is freed twice, in one event
-    or in one group; above, two slots of one page named within a group are one free.
+    or in one group; above, two slots of one page named within a group are one free. A page that is kept by references (C128) goes
+    back once too; that it is the last reference which lets it go is OWN-REF's.
 
     Exceptions: the dummy page, which engines leave out; a page whose holder was never recorded is unknown.
     """

@@ -21,7 +21,8 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
     """A counted page has as many references as sidecar rows and tree nodes hold it, and is freed when the last one goes.
 
     The count never falls below 0; only a holder gives up a reference; a sidecar row names pages that it holds; at the end
-    of a row its sidecar is zeroed and holds nothing. Nothing of this depends on how many rows a verify accepts.
+    of a row its sidecar is zeroed and holds nothing. At settled points what is available is what no reference holds.
+    Nothing of this depends on how many rows a verify accepts.
 
     Exceptions: page 0 is a pad; a release takes duplicates out of its list, a retain does not; nodes of the tree hand pages
     on as they split; copies on the host are not counted; a replace releases what changed, then retains: where a page that
@@ -31,13 +32,14 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
         return verdict(np.zeros(0, dtype=np.bool_), lambda i: explain(refs, i))
     entries, held, (fell, settled) = refs.entries, refs.held, refs.kept_back
     missing = (held != NULL) & (held <= 0)
-    left = refs.left_named | refs.left_held
+    left, (free, due) = refs.left_named | refs.left_held, refs.available
     broken = {
         "page_ref": refs.wrong | refs.swapped,
         "alloc": refs.left > 0,
         "free": refs.left > 0,
         "table_write": missing & (refs.until != NEVER),
         "row_free": left & (refs.ends[1] != NEVER),
+        "pool_stat": (due != NULL) & (free != due),
     }
     reasons = {
         "no pages, slots or start": ~refs.told,
@@ -47,7 +49,8 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
         "frees of the pool were not recorded": refs.over(fell & (not refs.frees_told), "page_ref"),
         "references of the page were not seen before": refs.over(refs.left == NULL, "alloc")
         | refs.over(refs.left == NULL, "free")
-        | refs.over((held == NULL) & (refs.cells.page > 0) & refs.cells.kept(refs.until), "table_write"),
+        | refs.over((held == NULL) & (refs.cells.page > 0) & refs.cells.kept(refs.until), "table_write")
+        | refs.over(due == NULL, "pool_stat"),
         "the recording ends before it is settled": refs.over(fell & ~settled, "page_ref")
         | refs.over(missing, "table_write")
         | refs.over(left, "row_free"),

@@ -32,7 +32,9 @@ def explain(refs: PageRefs, i: int) -> Details:
         return _explain_cell(
             refs, i, np.flatnonzero((refs.cells.write == at) & (refs.held <= 0) & (refs.cells.page > 0))
         )
-    return _explain_end(refs, i, at)  # fmt: skip
+    if table == "pool_stat":
+        return _explain_total(refs, at)
+    return _explain_end(refs, i, at)
 
 
 def _explain_entry(refs: PageRefs, i: int, mine: Mask) -> Details:
@@ -144,6 +146,24 @@ def _explain_end(refs: PageRefs, i: int, at: int) -> Details:
             Evidence(title=f"sidecar row {row}", columns=("column", "page"), rows=cells),
             *(_ledger(refs, i, page) for page in pages[:1]),
         ),
+    )
+
+
+def _explain_total(refs: PageRefs, at: int) -> Details:
+    free, due = (int(v[at]) for v in refs.available)
+    name = list(refs.sizes)[int(refs._pool("pool_stat")[refs.rows["pool_stat"][at]])]
+    total = int(refs.columns("pool_stat").ints("total")[refs.rows["pool_stat"][at]])
+    rows = (
+        ("available", free, due),
+        ("held by references", total - free, total - due),
+        ("all", total, total),
+    )
+    columns = ("slots", "by the engine", "by the references")
+    return Details(
+        message=f"the engine counts {quantity(free, 'slot')} available in pool {name}, the references leave {due}",
+        expected=f"{quantity(due, 'slot')} available",
+        actual=f"{quantity(free, 'slot')} available",
+        evidence=(Evidence(title="the pool at this point", columns=columns, rows=rows, marked=(0, 1)),),
     )
 
 

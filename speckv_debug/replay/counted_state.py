@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.page_refs import KIND
+from speckv_debug.replay.namespaces import COUNTED
 from speckv_debug.replay.ragged import NULL
 from speckv_debug.replay.ref_entries import RefEntries
 
@@ -44,7 +44,7 @@ class CountedPool:
 
 def counted_pools(process: ProcessRecording, seq: int) -> tuple[CountedPool, ...]:
     """The pools of counted pages after event `seq`; none where no reference was recorded."""
-    names = [pool.name for pool in process.info.pools if pool.kind == KIND]
+    names = [pool.name for pool in process.info.pools if pool.kind == COUNTED]
     if not names or "page_ref" not in process.files:
         return ()
     table, cache = Columns(process.columns("page_ref", *COLUMNS)), Columns(process.columns("cache", "action"))

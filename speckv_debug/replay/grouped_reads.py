@@ -10,7 +10,7 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.namespaces import FOLLOWED, Namespaces
+from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.replayed_tables import RowWrites
@@ -19,6 +19,8 @@ from speckv_debug.replay.writes import by_pool
 
 MODES = ("extend", "decode", "target_verify")
 SWA = "swa"
+OF_POSITIONS = ("full", SWA, "draft", "indexer")
+"""Kinds of pools whose tables name a slot a position; a sidecar row names pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class GroupedForwards:
         written = {
             self.spaces.all[n].name for n in np.unique(self.spaces.indices(self._writes.texts("pool")))
         }
-        own = [name for name in sorted(written) if self._pools.get(name) in FOLLOWED]
+        own = [name for name in sorted(written) if self._pools.get(name) in OF_POSITIONS]
         mapped = [name for name, kind in self._pools.items() if kind == SWA and len(self._map)]
         return tuple(dict.fromkeys((self.info.main_pool, *own, *mapped)))
 

@@ -16,7 +16,7 @@ from speckv_debug.replay.ragged import NULL, Int64s
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
 
-UNPAGED = "the pages of the pool can't be followed: no page size, no grants, or counted by references"
+UNPAGED = "the pages of the pool can't be followed: no page size or no grants"
 
 ROLLED_BACK = "the page was granted and rolled back, and not seen since"
 

@@ -15,8 +15,11 @@ from speckv_debug.replay.columns import Texts
 from speckv_debug.replay.ragged import Int64s, Ragged, starts
 
 FULL = "full"
-FOLLOWED = ("full", "swa", "draft", "indexer", "mamba")
-"""Kinds of pools whose slots are granted and freed one by one or page by page; the others count references."""
+COUNTED = "c128"
+"""The kind of pools whose pages are kept by counted references."""
+FOLLOWED = ("full", "swa", "draft", "indexer", "mamba", COUNTED)
+"""Kinds of pools whose slots are granted and freed one by one or page by page; entries of C4 lie by the slots of another pool,
+rings of state by request row or page."""
 SLOT_LIMIT = 1 << 24
 """Largest slot id followed where a recording does not say how large its pool is."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.lives import NEVER
+from speckv_debug.replay.namespaces import COUNTED
 from speckv_debug.replay.page_turns import FREE, GRANT, PageTurns
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask, starts
 from speckv_debug.replay.ref_entries import RefEntries, Runs
@@ -17,13 +18,12 @@ from speckv_debug.replay.searching import first_with, latest_with
 from speckv_debug.replay.sidecars import SidecarCells
 from speckv_debug.replay.unions import EventUnion
 
-KIND = "c128"
 LAUNCHES = ("forward", "accept", "pool_stat")
-TABLES = ("page_ref", "alloc", "free", "table_write", "row_free")
+TABLES = ("page_ref", "alloc", "free", "table_write", "row_free", "pool_stat")
 
 
 class PageRefs(EventUnion):
-    """One instance a `page_ref` event, an alloc, free and table_write of a pool of kind c128, and the end of a row that
+    """One instance a `page_ref` event, an alloc, free, table_write and total of a pool of kind c128, and the end of a row that
     holds or names pages of one. Without a `page_ref` event there is none.
     """
 
@@ -36,11 +36,12 @@ class PageRefs(EventUnion):
 
     def __init__(self, columns: Callable[[str], Columns], info: Process, whole: bool) -> None:
         self.columns, self.info = columns, info
-        self.sizes = {pool.name: pool.page_size or 1 for pool in info.pools if pool.kind == KIND}
+        self.sizes = {pool.name: pool.page_size or 1 for pool in info.pools if pool.kind == COUNTED}
         tables = {name: columns(name) for name in TABLES}
         self.whole = whole and info.records("page_ref")
         some = len(tables["page_ref"]) > 0
-        chosen = {name: mask(self._pool(name) >= 0) & some for name in ("alloc", "free", "table_write")}
+        of_pool = ("alloc", "free", "table_write", "pool_stat")
+        chosen = {name: mask(self._pool(name) >= 0) & some for name in of_pool}
         chosen["alloc"] &= tables["alloc"].flags("granted") != 0
         chosen["page_ref"] = np.ones(len(tables["page_ref"]), dtype=np.bool_)
         named = tables["table_write"].ints("row")[chosen["table_write"]]
@@ -164,6 +165,19 @@ class PageRefs(EventUnion):
         found = latest_with(keys, entries.seq, (*turns.keys, entries.era_of(turns.seq)), turns.seq)
         unseen = np.where(entries.counted_from(turns.seq), 0, NULL)
         return np.where(found < 0, unseen, np.append(entries.count, NULL)[found])
+
+    @cached_property
+    def available(self) -> tuple[Int64s, Int64s]:
+        """Slots that the engine says are available at each total, and those that no reference holds; NULL if unknown."""
+        stats, rows, entries = self.columns("pool_stat"), self.rows["pool_stat"], self.entries
+        told, total = stats.ints("available")[rows], stats.ints("total")[rows]
+        pool, seq = self._pool("pool_stat")[rows], stats.ints("seq")[rows]
+        keys = (entries.pool, entries.era)
+        found = latest_with(keys, entries.seq, (pool, entries.era_of(seq)), seq)
+        pages = np.append(Runs(*keys).total(entries.taken), 0)[found]
+        size = np.array([*self.sizes.values(), 1], dtype=np.int64)[pool]
+        unknown = ~entries.counted_from(seq) | (total == NULL) | (told == NULL)
+        return told, np.where(unknown, NULL, total - pages * size)
 
     # ---- sidecar rows ---------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from speckv_debug.kernels.reserve import pages_between
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, PageBook
 from speckv_debug.replay.ledger_tenure import Tenure
-from speckv_debug.replay.namespaces import SLOT_LIMIT
+from speckv_debug.replay.namespaces import COUNTED, SLOT_LIMIT
 from speckv_debug.replay.ragged import Int64s, Mask
 
 MOST_PAGES = SLOT_LIMIT
@@ -100,9 +100,13 @@ class PoolState:
 
 
 def pool_states(ledger: Ledger) -> tuple[PoolState, ...]:
-    """Every pool with an allocator of its own whose pages can be followed, the main one first."""
-    numbers = [ledger.namespaces.main, *range(len(ledger.books))]
-    return tuple(pool_state(ledger, n) for n in dict.fromkeys(numbers) if ledger.books[n].paged)
+    """Every pool with an allocator of its own whose pages can be followed, the main one first.
+
+    Not of counted pages: who holds one its references tell (`counted_state`).
+    """
+    numbers, spaces = [ledger.namespaces.main, *range(len(ledger.books))], ledger.namespaces.all
+    followed = (n for n in dict.fromkeys(numbers) if ledger.books[n].paged and spaces[n].kind != COUNTED)
+    return tuple(pool_state(ledger, n) for n in followed)
 
 
 def pool_state(ledger: Ledger, number: int) -> PoolState:

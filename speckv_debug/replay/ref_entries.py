@@ -111,6 +111,13 @@ class RefEntries:
         """References left after each entry: as told, else as expected, NULL if neither is known."""
         return np.where(self.told == NULL, self.expected, self.told)
 
+    @property
+    def taken(self) -> Int64s:
+        """1 for an entry behind which the page has its first reference, -1 for one behind which it has none any more."""
+        holds = (self.count > 0).astype(np.int64)
+        before: Int64s = np.append(holds, 0)[self.runs.before]
+        return np.asarray(holds - before, dtype=np.int64)
+
     @cached_property
     def miscounted(self) -> Mask:
         """Entries after which the engine's count is another than the due one."""

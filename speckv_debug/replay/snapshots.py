@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +67,7 @@ def snapshot(
     ledger = ledger or ledger_at(process, seq)
     pools = pool_states(ledger)
     names = {pool.pool for pool in pools}
-    running = live_requests(ledger)
+    running, counted = live_requests(ledger), counted_pools(process, seq)
     tables = [name for name in ROWS if name != "free_group" or name in process.files or ledger.page_size > 1]
     return Snapshot(
         process=process.label,
@@ -74,12 +75,17 @@ def snapshot(
         step=step,
         pools=pools,
         left_out=tuple(space.name for space in ledger.namespaces.all if space.name not in names),
-        accounts={name: each for name in names if (each := _account(process, name, seq)) is not None},
+        accounts=_accounts(process, names | {pool.pool for pool in counted}, seq),
         requests=running,
-        counted=counted_pools(process, seq),
+        counted=counted,
         rings=ring_states(process, seq, {each.row for each in running}),
         unseen=unseen(process, tables, seq),
     )
+
+
+def _accounts(process: ProcessRecording, pools: Collection[str], seq: int) -> dict[str, Account]:
+    found = {name: _account(process, name, seq) for name in sorted(pools)}
+    return {name: each for name, each in found.items() if each is not None}
 
 
 def _account(process: ProcessRecording, pool: str, seq: int) -> Account | None:

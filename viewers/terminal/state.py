@@ -38,7 +38,7 @@ def render(found: Snapshot, out: TextIO, *, verbose: bool = False) -> None:
         f"pool {printable(name)} · its pages can't be followed" for name in found.left_out if name not in told
     ]
     for counted in found.counted:
-        lines += _counted(counted, verbose)
+        lines += _counted(counted, found.accounts.get(counted.pool), verbose)
     lines += _rings(found, verbose)
     lines += _requests(found, verbose)
     lines += [f"unknown  {printable(why)}" for why in reasons(found.unseen)]
@@ -81,12 +81,14 @@ def _account(account: Account) -> str:
     return f"event {account.seq}{step}, in slots: {said}"
 
 
-def _counted(pool: CountedPool, verbose: bool) -> Iterator[str]:
+def _counted(pool: CountedPool, account: Account | None, verbose: bool) -> Iterator[str]:
     """The ledger of a pool whose pages are counted: a page, its count, who holds it."""
     held, references = amount(len(pool.pages), "page"), amount(pool.references, "reference")
     yield f"pool {printable(pool.pool)} · counted: {held} held by {references}"
     rows = tuple((page.page, page.count, ", ".join(page.holders)) for page in pool.pages)
     yield from _listed(("page", "count", "holders"), rows, verbose)
+    if account is not None:
+        yield f"   engine's own account, {_account(account)}"
 
 
 def _rings(found: Snapshot, verbose: bool) -> Iterator[str]:

@@ -20,7 +20,7 @@ def render(found: Snapshot, out: TextIO) -> None:
         "pools": [_pool(pool, found) for pool in found.pools],
         "not_followed": list(found.left_out),
         "requests": [asdict(request) for request in found.requests],
-        "counted": [asdict(pool) for pool in found.counted],
+        "counted": [asdict(pool) | {"engine": _account(pool.pool, found)} for pool in found.counted],
         "rings": [asdict(ring) | {"positions": shorten(list(ring.positions))} for ring in found.rings],
         "unknown": [asdict(each) for each in found.unseen],
     }
@@ -28,7 +28,6 @@ def render(found: Snapshot, out: TextIO) -> None:
 
 
 def _pool(pool: PoolState, found: Snapshot) -> dict[str, Any]:
-    account = found.accounts.get(pool.pool)
     return {
         "pool": pool.pool,
         "kind": pool.kind,
@@ -39,5 +38,10 @@ def _pool(pool: PoolState, found: Snapshot) -> dict[str, Any]:
         "unheld": shorten(pool.pages(Use.UNHELD).tolist()),
         "freed_still_in_a_row": list(pool.dangling),
         "why_unknown": pool.why_unknown,
-        "engine": None if account is None else asdict(account),
+        "engine": _account(pool.pool, found),
     }
+
+
+def _account(pool: str, found: Snapshot) -> dict[str, Any] | None:
+    account = found.accounts.get(pool)
+    return None if account is None else asdict(account)

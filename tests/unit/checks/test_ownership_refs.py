@@ -181,3 +181,40 @@ def test_a_grant_that_goes_on_in_a_page_grants_no_page(judge: Build) -> None:
     again = more | {"slots": [12]}
     (finding,) = judge("OWN-REF", *opened, again, **HEAD).findings
     assert finding.message == "page 3 is granted while 1 reference to it is left"
+
+
+def stat(available: int, total: int | None = 64) -> Line:
+    return {"event": "pool_stat", "pool": "c128", "available": available, "total": total}
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ([*SHARED, stat(60)], ""),  # a page of four entries is held, however often
+        ([*SHARED, give("row:1", [5], [1]), stat(60)], ""),
+        ([*HELD, give("row:1", [5], [0]), free(5), stat(64)], ""),
+        ([*SHARED, stat(64)], "the engine counts 64 slots available in pool c128, the references leave 60"),
+        ([*HELD, give("row:1", [5], [0]), free(5), stat(60)], "the engine counts 60 slots available in pool c128, the references"),
+    ],
+)  # fmt: skip
+def test_what_is_available_is_what_no_reference_holds(judge: Build, lines: list[Line], wrong: str) -> None:
+    found = [f for f in judge("OWN-REF", *lines, **HEAD).findings if "available" in f.message]
+    assert [f.message[: len(wrong)] for f in found] == ([wrong] if wrong else [])
+
+
+def test_what_is_available_is_unknown_where_references_were_not_seen(judge: Build) -> None:
+    result = judge("OWN-REF", *HELD, stat(64), **LATE)
+    assert result.findings == ()
+    assert "references of the page were not seen before" in {u.why for u in result.unknown if u.instances}
+    assert judge("OWN-REF", *HELD, stat(64, None), **HEAD).findings == ()
+
+
+def test_a_counted_page_goes_to_the_free_list_once(judge: Build) -> None:
+    again, head = (
+        [*HELD, give("row:1", [5], [0]), free(5), free(5)],
+        HEAD | {"tables": [*TABLES, "free_group"]},
+    )
+    (finding,) = judge("OWN-DFREE", *again, **head).findings
+    assert finding.pages == (5,) and finding.pool == "c128"
+    sound = judge("OWN-DFREE", *again[:-1], alloc(5), free(5), **head)
+    assert sound.findings == () and sound.checked["OWN-DFREE"] == 2
