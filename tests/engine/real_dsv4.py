@@ -22,7 +22,7 @@ from recorded import Events
 
 ROWS, PAGE, PAGES, RING, WIDTH, HEAD = 4, 4, 16, 8, 4, 8
 RUNS = (
-    *(("none", 2), ("none", 3), ("released-twice", 2), ("moved-page", 2)),
+    *(("none", 2), ("none", 3), ("named-twice", 2), ("released-twice", 2), ("moved-page", 2)),
     *(("count-of-drafts", 2), ("count-of-drafts", 3), ("one-offset-late", 3), ("half-cleared", 3)),
 )
 """What is planted, and the level at which it is recorded."""
@@ -70,6 +70,14 @@ def _pages(scene: Any, allocator: Any, table: Any, fault: str) -> None:
     _launch(scene)
     if fault == "moved-page":
         allocator.replace_req_c128_prefix(a.kv.req_pool_idx, torch.flip(pages, (0,)), table)
+    if fault == "named-twice":  # a retain counts each, a release counts once: two are due
+        twice = torch.cat((pages[:1], pages[:1]))
+        for change in (
+            allocator.retain_c128_pages,
+            allocator.release_c128_pages,
+            allocator.release_c128_pages,
+        ):
+            change(twice)
     if fault == "released-twice":
         allocator.release_c128_pages(pages[1:])
     _launch(scene)
@@ -112,7 +120,10 @@ def _faulty(clear: Any, fault: str) -> Any:
 
 
 def _launch(scene: Any) -> None:
+    from speckv_debug.collectors.sglang.references import counted
+
     scene.journal.launched += 1
+    scene.journal.emit("pool_stat", **counted(scene.engine))
     scene.journal.emit("forward", mode="decode", padded=False)
 
 

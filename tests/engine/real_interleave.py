@@ -44,6 +44,7 @@ def main() -> None:
         scene.journal.emit("release", **scene.rows.identity(req).columns(), kind="finish", **lengths)
         with scene.activity.working_on(scene.rows.identity(req)):
             allocator.free_segment(slots, start_pos=0)
+        scene.journal.emit("row_free", **scene.rows.identity(req).columns())
         settle()
         floors.append(allocator.available_size())
     from speckv_debug.collectors.sglang import describe
@@ -56,6 +57,7 @@ def _engine(scene: Any) -> Any:
     """What a description of the pools asks for beside the allocator."""
     engine = scene.engine
     engine.target_pool, engine.draft_runners, engine.sessions = object(), (), None
+    engine.table = SimpleNamespace(mamba_pool=None)
     sizes = {"evictable_size": lambda: 0, "protected_size": lambda: 0, "supports_swa": lambda: False}
     engine.tree = SimpleNamespace(**sizes)
     return engine
