@@ -29,12 +29,13 @@ def every_page_counted_once(totals: PoolTotals) -> Judgement:
 
     Judged at settled points, outside free groups: what the engine counts, beside whom the ledger knows to hold the rest.
     What is free and what is the tree's are those that the events leave, slot for slot. A difference is shown as the pages
-    that nobody holds, or that were freed twice. Protected is what requests lock in the
+    that nobody holds, or that were freed twice. The size of the pool never changes, and no free group is open: one whose
+    frees the engine has back has no end. Protected is what requests lock in the
     prefix tree: a request locks what it was served, gives up the locks that it took, and holds none when it has ended.
 
-    Exceptions: pages of requests that run or wait with pages, of transfers and of sessions; once a session went on, and
-    while requests run on SGLang 0.5.22 and later, which count turns that run as the session's, the engine's figure of
-    sessions is not compared. The pools of hybrid models, whose cap moves unless the process says `unified_memory: false`,
+    Exceptions: pages of requests that run or wait with pages, of transfers and of sessions; while a session's turn runs
+    that went on, and while requests run on SGLang 0.5.22 and later, which count turns that run as the session's, the engine's
+    figure of sessions lies between what is saved and that with all that runs; it may count slots where pages are saved. The pools of hybrid models, whose cap moves unless the process says `unified_memory: false`,
     and decode context parallelism, whose counters have other units, are unknown; so are locks of sessions, and those of a
     recording in which a lock names no request.
     """
@@ -45,6 +46,10 @@ def _explain(totals: PoolTotals, i: int) -> Details:
     if totals.event(i)[0] == "cache":
         return explain_lock(totals, i)
     total, place, ledger = totals.total(i), totals.place(i), totals.ledger
+    if total.size is not None:
+        return _resized(total, place.pool)
+    if total.waiting is not None:
+        return _unended(total, place.pool)
     if total.missing > 0 and total.lost:
         pages, why = total.lost, "which nobody holds"
     else:
@@ -67,12 +72,39 @@ def _explain(totals: PoolTotals, i: int) -> Details:
     )
 
 
+def _resized(total: PoolTotal, pool: str | None) -> Details:
+    """The pool has another size than before: what the engine adds up to is no measure any more."""
+    return Details(
+        message=f"the engine counts {quantity(total.told['total'] or 0, 'slot')} in all in pool {pool}, "
+        f"the process declares {total.size}",
+        expected=f"a total of {total.size}, as at other settled points",
+        actual=f"a total of {total.told['total']}",
+        evidence=(_figures(total),),
+    )
+
+
+def _unended(total: PoolTotal, pool: str | None) -> Details:
+    """The engine has back what the events leave waiting for the end of a free group."""
+    pages = quantity(total.waiting or 0, "page")
+    return Details(
+        message=f"the engine counts {quantity(total.told['available'] or 0, 'slot')} available in pool {pool}: {pages} of "
+        "frees of a group that does not end are among them",
+        expected="the end of the free group before the pool is counted",
+        actual="a settled point while the group is open",
+        evidence=(_figures(total),),
+    )
+
+
 def _figure_apart(total: PoolTotal, pool: str | None) -> Details:
     """A sum that fits, of figures that don't: what one has too much the other lacks, or less than a page."""
     tree = (total.told["evictable"] or 0) + (total.told["protected"] or 0)
     free = total.told["available"] or 0
-    is_free = free != total.free
-    told, known, name = (free, total.free, "available") if is_free else (tree, total.tree, "held by the tree")
+    session = total.told["session"]
+    told, known, name = (free, total.free, "available")
+    if told == known:
+        told, known, name = (tree, total.tree, "held by the tree")
+    if told == known and session is not None:
+        told, known, name = (session, total.session, "of sessions")
     return Details(
         message=f"the engine counts {quantity(told, 'slot')} {name} in pool {pool}, the events leave {known}",
         expected=f"{quantity(known, 'slot')} {name}",

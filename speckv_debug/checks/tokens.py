@@ -12,6 +12,7 @@ from speckv_debug.replay.chunk_tails import ChunkTails
 from speckv_debug.replay.ragged import NULL
 from speckv_debug.replay.stored_tokens import StoredTokens
 from speckv_debug.replay.tokens import Tokens
+from speckv_debug.replay.uncomputed import Uncomputed
 from speckv_debug.replay.written_tokens import WrittenTokens
 
 SHOWN = 8
@@ -31,7 +32,7 @@ def token_is_the_requests(tokens: Tokens) -> Judgement:
 
     A forward of the target begins with the token that the one before it handed on: the bonus of a verify, or what an
     extend or plain decode sampled, at the length that it leads to. A verify computes the draft tokens of which its accept
-    takes some. A drafter of the EAGLE family stores, behind a verify or a prefill, each position's next token, and at the
+    takes some, in a forward of its own where those are recorded. A drafter of the EAGLE family stores, behind a verify or a prefill, each position's next token, and at the
     end of a chunk the prompt's next one. Positions rise by 1, and no input id of the target is -1.
 
     Exceptions: an extend is where the tokens of a prompt are known from; rows that were not accepted; tree siblings share a
@@ -61,7 +62,12 @@ def token_is_the_requests(tokens: Tokens) -> Judgement:
         ),
         "what its rows should hold is not known": tokens.masks(nothing, ~stored.compared),
     }
-    failed = tokens.masks((wrong & ~uno) | written.placeholder, unlike, ends)
+    never = tokens.uncomputed
+    unseen = (never.before < 0) | never.dropped
+    reasons["whether the recording would have the forward of the verify is not known"] = tokens.masks(
+        nothing, np.zeros_like(past), np.zeros_like(ends), unseen
+    )
+    failed = tokens.masks((wrong & ~uno) | written.placeholder, unlike, ends, ~unseen)
     return verdict(failed, lambda i: _explain_one(tokens, i), reasons)
 
 
@@ -69,8 +75,29 @@ def _explain_one(tokens: Tokens, i: int) -> Details:
     number, at = tokens.part(i)
     if number == 0:
         return _explain(tokens.written, at)
+    if number == 3:
+        return _explain_uncomputed(tokens.uncomputed, at)
     part = tokens.stored if number == 1 else tokens.tails
     return _explain_stored(part, at, verify=number == 1 and bool(tokens.stored.verify[at]))
+
+
+def _explain_uncomputed(never: Uncomputed, i: int) -> Details:
+    accept = int(never.index[i])
+    drafted, n = never.verifies.ragged("draft_tokens")[accept].tolist(), int(never.verifies.accepted[accept])
+    start = number(never.verifies.seq_len[accept])
+    where = "its rows" if start is None else f"positions from {start} on"
+    return Details(
+        message=f"{n} rows of the verify are accepted, but no forward computed them: {where} hold what was there before",
+        expected=f"a forward target_verify of step {number(never.verifies.step[accept])}",
+        actual="none in the recording, which has those of other steps",
+        evidence=(
+            Evidence(
+                title="rows that were accepted",
+                columns=("row", "token"),
+                rows=tuple((row, number(token)) for row, token in enumerate(drafted[:SHOWN])),
+            ),
+        ),
+    )
 
 
 def _explain_stored(stored: StoredTokens | ChunkTails, i: int, *, verify: bool) -> Details:
@@ -78,6 +105,7 @@ def _explain_stored(stored: StoredTokens | ChunkTails, i: int, *, verify: bool) 
     mode = stored.forward.text_at("mode", int(stored.index[i])) or "forward"
     where = f"row {row}" if position is None else f"position {position}"
     whose = "its draft token there" if verify else "the request's next token"
+    what = "no token" if token == NULL else f"token {token}"
     values = stored.forward.lists("tokens")[int(stored.index[i])]
     first = max(0, row - SHOWN // 2)
     shown = values[first : first + SHOWN].tolist()
@@ -88,9 +116,9 @@ def _explain_stored(stored: StoredTokens | ChunkTails, i: int, *, verify: bool) 
     )
     columns = ("", *(str(k) for k in range(len(shown))))
     return Details(
-        message=f"the {mode} computes token {token} at {where}, {whose} is {due}",
+        message=f"the {mode} computes {what} at {where}, {whose} is {due}",
         expected=f"token {due} at {where}",
-        actual=f"token {token}",
+        actual=what,
         evidence=(
             Evidence(title=f"tokens, row {row} of {len(values)}", columns=columns, rows=rows, marked=(1,)),
         ),

@@ -40,7 +40,7 @@ class CopiedTokens:
         stored = self._drafting & mode.equal("extend", "draft_extend") & ((accept >= 0) | (extend >= 0))
         tokens, sampled = forward.lists("tokens"), np.append(forward.ints("next_token"), NULL)[extend]
         tail = (accept < 0) & (tokens.lengths <= 1) & (sampled == NULL)  # follows from the next chunk alone
-        which = live & tokens.present & (checked | (stored & ~tail & self._alone(stored)))
+        which = live & (checked | (tokens.present & stored & ~tail & self._alone(stored)))
         self.index = np.flatnonzero(which)
         self.verify, self.accept = mask(checked)[self.index], accept[self.index]
         self.extend = np.where(self.accept < 0, extend[self.index], -1)
@@ -68,6 +68,7 @@ class CopiedTokens:
     def compared(self) -> Mask:
         """Forwards of which any row could be compared."""
         found = self.verify & (np.append(self.verifies.path.lengths, 0)[self.accept] > 0)
+        found &= self.forward.lists("tokens").present[self.index]
         for pairs in (*(() if self._repeated else (self.of_verify,)), *map(self.of_draft, self.offsets)):
             found[pairs[0]] = True
         return mask(found)
@@ -84,11 +85,16 @@ class CopiedTokens:
 
     @cached_property
     def of_verify(self) -> Pairs:
-        """Accepted rows of the target's verifies: what was computed beside the draft token that was accepted."""
+        """Accepted rows of the target's verifies: what was computed beside the draft token that was accepted.
+
+        NULL where the list of tokens ends before the row: the row was not computed.
+        """
         own = np.flatnonzero(self.verify)
         path, accept = self.verifies.path.take(self.accept[own]), self.accept[own]
         due = self.verifies.ragged("draft_tokens").at(accept[path.owners], path.values)
-        return self._paired(own[path.owners], path.values, due)
+        told = self.forward.lists("tokens").present[self.index[own]][path.owners]
+        owners, rows, due = (each[told & (due != NULL)] for each in (own[path.owners], path.values, due))
+        return owners, rows, self.forward.lists("tokens").at(self.index[owners], rows), due
 
     def of_draft(self, offset: int) -> Pairs:
         """Rows that a drafter stores at positions of the prefix or of accepted rows, one token or none ahead."""

@@ -28,6 +28,7 @@ from speckv_debug.replay.ledger_tenure import ALIVE, Tenure, TenureStore
 from speckv_debug.replay.ledger_totals import Totals
 from speckv_debug.replay.ledger_trims import Trims
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
+from speckv_debug.replay.session_counts import open_turns
 
 if TYPE_CHECKING:
     from speckv_debug.recording.reader import ProcessRecording
@@ -117,8 +118,7 @@ class Ledger:
         """Go on with the events of a later window; what refers to rows of the one before has been renumbered."""
         if events.granted - self.granted:
             raise LooksFurther("an allocator hands out its first page late")
-        cache = self.events.slots["cache"].columns.texts("action")
-        self.totals.take(len(events.rows["pool_stat"]), bool(cache.equal("session_restore").any()))
+        self.totals.take(len(events.rows["pool_stat"]), open_turns(self))
         self.events, self.grouped = events, self.grouped or len(events.rows["free_group"]) > 0
         self.store.before = np.full(sum(len(events.slots[name]) for name in GIVING), -1, dtype=np.int32)
         self._prepare_facts()

@@ -17,6 +17,7 @@ from speckv_debug.replay.ragged import NULL, Int64s
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
 
+NAMELESS = "a session_save does not name its request: whose pages the session keeps is not known"
 USES = ("insert", "match", "session_save", "session_restore")
 RESET = "the tree that held the page was reset, and the page was not seen since"
 HOLDING = ("insert", "evict", "session_save", "session_restore")
@@ -125,6 +126,8 @@ def _save(ledger: Ledger, index: int, pages: Int64s) -> None:
     """The request ends; the session keeps what it names."""
     ledger.locks.of_session(ledger.events.slots["cache"].texts("request")[index])
     if (tenure := _named(ledger, index)) is None:
+        ledger.totals.lose()
+        ledger.why = ledger.facts.reason(NAMELESS) if ledger.seen_whole else ledger.why
         return
     with ledger.main.changing(pages):
         ledger.main.session[pages[ledger.main.state[pages] != FREE]] = tenure.id

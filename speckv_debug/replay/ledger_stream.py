@@ -75,6 +75,7 @@ class LedgerStream:
         self._stay: dict[str, Columns] = {}
         self._written: WrittenSlots | None = None
         self._named, self._nameless = False, False
+        self._sessions: set[bool] = set()
         self.counts = {law: Counts() for law in (*JUDGED, LEAK)}
 
     @property
@@ -146,11 +147,18 @@ class LedgerStream:
             if law != TOTALS:
                 self.counts[law].add(codes[:behind])
             stayed[law, table] = codes[behind:]
-        self.counts[TOTALS].add(PoolTotals(self.ledger).codes.tobytes())
+        self._add_totals(PoolTotals(self.ledger))
         self.counts[LEAK].add(bytes(end.code for end in facts.ends if end.code != UNSEEN or not gone))
         facts.ends = [end for end in facts.ends if end.code == UNSEEN]
         facts.broken.clear()
         return stayed
+
+    def _add_totals(self, totals: PoolTotals) -> None:
+        """Count the settled points; whether one is out of the ordinary is seen beside all others."""
+        self._sessions |= set(totals.says_session.tolist())
+        if len(self._sessions) > 1 or totals.moved.any():
+            raise LooksFurther("settled points do not tell the same of their pool")
+        self.counts[TOTALS].add(totals.codes.tobytes())
 
 
 def _books(events: LedgerEvents) -> list[PageBook]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speckv_debug.kernels.reserve import pages_between
-from speckv_debug.replay.ledger_book import FREE, NOBODY, SAVED, TREE, UNKNOWN
+from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, SAVED, TREE, UNKNOWN
 from speckv_debug.replay.ledger_facts import PASS
 from speckv_debug.replay.ragged import NULL, Int64s
 
@@ -27,19 +27,23 @@ class Totals:
         counted: int64[3, pool_stats], pages that are free, that the tree holds, and that only a session holds.
         lost: By pool_stat, the pages that nobody holds and that are not free; absent where there are none.
         doubtful: Pages that lost a holder and may have none left.
-        restored: A session went on before the events that are folded now.
+        turns: Requests whose session went on before the events that are folded now, and that have not ended.
+        waiting: By pool_stat, the pages that waited for the end of a free group; absent where none was open.
     """
 
     def __init__(self, stats: int) -> None:
-        self.whole = self.restored = False
+        self.whole = False
+        self.turns: set[str | None] = set()
+        self.waiting: dict[int, int] = {}
         self.counted = np.full((len(COUNTED), stats), NULL, dtype=np.int64)
         self.lost: dict[int, tuple[int, ...]] = {}
         self.doubtful: list[Int64s] = []
 
-    def take(self, stats: int, restored: bool) -> None:
-        """Go on with so many pool_stats of a later window; whether a session went on in the one before."""
-        self.restored |= restored
+    def take(self, stats: int, turns: set[str | None]) -> None:
+        """Go on with so many pool_stats of a later window; the turns of sessions that run when it begins."""
+        self.turns = turns
         self.counted, self.lost = np.full((len(COUNTED), stats), NULL, dtype=np.int64), {}
+        self.waiting = {}
 
     def doubt(self, pages: Int64s) -> None:
         """These pages lost a holder: the next settled point shows whether another one has them."""
@@ -54,10 +58,14 @@ class Totals:
     def count(self, ledger: Ledger, index: int) -> None:
         """Take the figures of a settled point."""
         self._look_for_lost(ledger, index)
-        if ledger.groups or not known(ledger):
+        if not known(ledger):
             why = ledger.facts.reason(IN_GROUP) if ledger.groups else ledger.why
             return ledger.facts.mark("totals", "pool_stat", index, why)
         self.counted[:, index] = ledger.main.counts[list(COUNTED)]
+        if ledger.groups:
+            book = ledger.main
+            self.waiting[index] = int(np.count_nonzero((book.pending >= 0) & (book.state == HELD)))
+            return ledger.facts.mark("totals", "pool_stat", index, ledger.facts.reason(IN_GROUP))
         ledger.facts.mark("totals", "pool_stat", index, PASS)
 
     def _look_for_lost(self, ledger: Ledger, index: int) -> None:

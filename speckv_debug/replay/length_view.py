@@ -20,6 +20,7 @@ from speckv_debug.replay.session_trims import SessionTrims
 from speckv_debug.replay.stored_tokens import StoredTokens
 from speckv_debug.replay.target_writes import TargetWrites
 from speckv_debug.replay.tokens import Tokens
+from speckv_debug.replay.uncomputed import Uncomputed
 from speckv_debug.replay.united import United
 from speckv_debug.replay.verify_view import VerifyScopes
 from speckv_debug.replay.written_tokens import WrittenTokens
@@ -50,9 +51,11 @@ class LengthScopes(VerifyScopes):
 
     @cached_property
     def tokens(self) -> Tokens:
-        """One instance a verify, an extend or plain decode of the target, and a forward whose tokens follow from others."""
+        """One instance a verify, an extend or plain decode of the target, a forward whose tokens follow from others, and a
+        verify that no forward computed."""
         copied = CopiedTokens(self.columns("forward"), self.verifies, self.info)
-        return Tokens(self.written_tokens, StoredTokens(copied), ChunkTails(self.target_writes))
+        writes = self.target_writes
+        return Tokens(self.written_tokens, StoredTokens(copied), ChunkTails(writes), Uncomputed(writes))
 
     @cached_property
     def reaches(self) -> Reaches:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +13,11 @@ from speckv_debug.kernels.reserve import pages_between
 from speckv_debug.replay.engine_version import counts_turns_as_sessions
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ledger_facts import FAIL, PASS
+from speckv_debug.replay.ledger_totals import IN_GROUP
 from speckv_debug.replay.ownership import EventFacts
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
+from speckv_debug.replay.session_counts import turns_run
 
 FIGURES = ("available", "evictable", "protected", "session", "total")
 UNTOLD = "a pool_stat does not tell all of its figures"
@@ -37,6 +40,8 @@ class PoolTotal:
         missing: What the engine's sum lacks; negative if it counts too many.
         lost: Pages that nobody holds and that are not free.
         suspects: Pages that were freed, granted, named or used against a law before.
+        size: Slots of the pool as the process declares them, None unless the total was another one before or is later.
+        waiting: Pages that waited for the end of a free group, None if none was open.
     """
 
     told: dict[str, int | None]
@@ -47,6 +52,8 @@ class PoolTotal:
     missing: int
     lost: tuple[int, ...]
     suspects: tuple[int, ...]
+    size: int | None
+    waiting: int | None
 
 
 class PoolTotals(EventFacts):
@@ -55,8 +62,8 @@ class PoolTotals(EventFacts):
     A settled point: available, evictable, protected and session slots, those of running requests, and the pool's size.
 
     The engine tells the first four; whose the rest is the ledger knows. What a session's pages are called while a turn
-    runs differs (SGLang 0.5.22 and later count them as the session's): once a session went on, and there while any request
-    runs, the ledger's figure counts.
+    runs differs (SGLang 0.5.22 and later count them as the session's): while a session's turn runs, and there while any
+    request runs, the ledger's figure counts, and the engine's lies between what is saved and that with all that runs.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -68,10 +75,12 @@ class PoolTotals(EventFacts):
         self._free, self._tree, self._session = ledger.totals.counted[:, self._stats]
         self.size = ledger.page_size
         self._rest = self._told["total"] // self.size - _named(ledger)
-        self._compared = self._told["session"] != NULL
-        self._compared &= self._seq < _first_restore(ledger)
+        self.says_session = mask(self._told["session"] != NULL)
+        self._open = turns_run(ledger, self._seq)
+        self._compared = self.says_session & ~self._open
         if counts_turns_as_sessions(ledger.info):
-            self._compared &= self._told["total"] // self.size == self._known() + self._session
+            self._open = mask(np.ones(len(self._stats), dtype=np.bool_))
+            self._compared &= self._running == 0
         self.missing = self._missing()
         self.codes[self._points] = self._judged(self.codes[self._points])
 
@@ -92,7 +101,7 @@ class PoolTotals(EventFacts):
         """The figures of one settled point."""
         at = int(np.searchsorted(self._points, index))
         told: dict[str, int | None] = {name: int(values[at]) for name, values in self._told.items()}
-        if not self._compared[at]:
+        if not self._compared[at] and not self._session_apart[at]:
             told["session"] = None
         size, lost = self.size, self.ledger.totals.lost.get(self.event(index)[1], ())
         known = [int(column[at]) * size for column in (self._free + self._rest, self._tree, self._session)]
@@ -105,6 +114,8 @@ class PoolTotals(EventFacts):
             missing=int(self.missing[at]),
             lost=lost,
             suspects=_suspects(self.ledger, int(self._seq[at])),
+            size=self._sizes[0] if self._resized[at] else None,
+            waiting=self.ledger.totals.waiting.get(self.event(index)[1]),
         )
 
     def _known(self) -> Int64s:
@@ -114,6 +125,23 @@ class PoolTotals(EventFacts):
             lost[self._stats == row] = len(pages)
         return np.asarray(self._free + self._tree + self._rest + lost, dtype=np.int64)
 
+    @property
+    def _running(self) -> Int64s:
+        """Pages of running requests and transfers."""
+        return np.asarray(self._told["total"] // self.size - self._known() - self._session, dtype=np.int64)
+
+    @cached_property
+    def moved(self) -> Mask:
+        """The total is not the size that the process declares, of a pool that shares its memory with no other."""
+        total, alone = self._told["total"], not any(hit for hit, _ in self._shared())
+        return mask((total != NULL) & ~np.isin(total, self._sizes) & (len(self._sizes) > 0) & alone)
+
+    @property
+    def _sizes(self) -> list[int]:
+        """The size of the pool, if the process declares it."""
+        name = self.ledger.namespaces.main_name
+        return [pool.slots for pool in self.ledger.info.pools if pool.name == name and pool.slots]
+
     def _missing(self) -> Int64s:
         known = self._known() + np.where(self._compared, self._session, 0)
         told = self._told["available"] + self._told["evictable"] + self._told["protected"]
@@ -122,12 +150,36 @@ class PoolTotals(EventFacts):
 
     def _judged(self, codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         reason = self.ledger.facts.reason
-        for hit, why in self._unjudged():
+        wrong = self._apart | self._session_apart | (np.abs(self.missing) >= self.size)
+        told, shared = self._unjudged(), self._shared()
+        for hit, why in (*told, *shared):
             codes[(codes == PASS) & hit] = reason(why)
-        codes[(codes == PASS) & (self._apart | (np.abs(self.missing) >= self.size))] = FAIL
+        codes[(codes == PASS) & wrong] = FAIL
+        codes[(codes == reason(MOVING)) & self._resized] = FAIL
+        codes[(codes == reason(IN_GROUP)) & self._returned] = FAIL
         for first, last, code in self.ledger.dropped:
             codes[(codes == FAIL) & (self._seq >= first) & (self._seq <= last)] = code
         return codes
+
+    @property
+    def _resized(self) -> Mask:
+        """The total is another one than the size of the pool, which other settled points have."""
+        return mask(self.moved & np.isin(self._told["total"], self._sizes).any())
+
+    @property
+    def _returned(self) -> Mask:
+        """Free slots that are those that the events leave with all that waits for the end of a free group: it has ended."""
+        waiting = np.array([self.ledger.totals.waiting.get(row, 0) for row in self._stats.tolist()], np.int64)
+        due = (self._free + self._rest + waiting) * self.size
+        ends = self.ledger.info.records("free_group")
+        return mask(ends & (waiting > 0) & ~self.moved & (self._told["available"] == due))
+
+    @property
+    def _session_apart(self) -> Mask:
+        """The engine counts more slots of sessions than they can have, or fewer than one a page that is saved."""
+        running = np.where(self._open, self._running, 0)
+        told, most = self._told["session"], (self._session + running) * self.size
+        return mask(self.says_session & ((told > most) | (told < self._session)))
 
     @property
     def _apart(self) -> Mask:
@@ -136,11 +188,15 @@ class PoolTotals(EventFacts):
         return mask(free | (self._told["evictable"] + self._told["protected"] != self._tree * self.size))
 
     def _unjudged(self) -> Iterator[tuple[Mask | bool, str]]:
-        """Settled points whose figures can't be added up, and why."""
-        info, told = self.ledger.info, self._told
-        yield mask(np.any([told[name] == NULL for name in FIGURES if name != "session"], axis=0)), UNTOLD
-        sizes = [pool.slots for pool in info.pools if pool.name == self.ledger.namespaces.main_name]
-        yield mask((self._rest < 0) | ~np.isin(told["total"], [size for size in sizes if size])), MOVING
+        """Settled points that do not tell what is added up, and why."""
+        told = self._told
+        silent = np.any([told[name] == NULL for name in FIGURES if name != "session"], axis=0)
+        yield mask(silent | (~self.says_session & self.says_session.any())), UNTOLD
+        yield mask((self._rest < 0) | ~np.isin(told["total"], self._sizes)), MOVING
+
+    def _shared(self) -> Iterator[tuple[bool, str]]:
+        """Whether the figures of the process can't be added up at all, and why."""
+        info = self.ledger.info
         apart = info.settings.get("unified_memory") is False
         yield not apart and any(pool.kind in SHARING for pool in info.pools), SHARED
         yield info.settings.get("dcp_size") not in (None, 1), OTHER_UNITS
@@ -150,14 +206,6 @@ def _named(ledger: Ledger) -> int:
     """Pages that an event may name, but for the dummy's."""
     space = ledger.namespaces.all[ledger.namespaces.main]
     return max(0, ledger.main.pages - pages_between(0, space.reserved, space.page_size))
-
-
-def _first_restore(ledger: Ledger) -> int:
-    if ledger.totals.restored:
-        return NULL
-    columns = ledger.events.slots["cache"].columns
-    seqs = columns.ints("seq")[columns.texts("action").equal("session_restore")]
-    return int(seqs.min(initial=np.iinfo(np.int64).max))
 
 
 def _suspects(ledger: Ledger, seq: int) -> tuple[int, ...]:

@@ -262,6 +262,49 @@ def test_a_figure_that_does_not_fit_the_events(figure: str, by: int) -> None:
     assert found.pages is None and "4 slots" in found.message
 
 
+def test_a_total_that_changes() -> None:
+    run = Run(4, SLOTS)
+    count(run, 64)
+    count(run, 63, total=63)
+    found = run.only_finding(RULE)
+    assert (found.expected, found.actual) == ("a total of 64, as at other settled points", "a total of 63")
+
+
+@pytest.mark.parametrize("session", [1, -1])
+def test_a_session_figure_off_by_less_than_a_page(session: int) -> None:
+    run = Run(4, SLOTS)
+    count(run, 64, session=session)
+    assert "of sessions in pool full, the events leave 0" in run.only_finding(RULE).message
+
+
+@pytest.mark.parametrize("session", [0, 1, 9])
+def test_a_session_figure_beyond_what_can_be_its_own(session: int) -> None:
+    """While its turn runs the saved pages may count as the session's or as the turn's: 8 slots at most."""
+    run = Run(4, SLOTS)
+    run.start(1, span(8, 16))
+    run.cache("session_save", span(8, 16), request="r1")
+    run.cache("session_restore", span(8, 16), request="r1")
+    count(run, 56, session=session)
+    assert len(judged(run).findings) == (session == 9)
+
+
+def test_a_session_may_count_the_slots_of_its_last_page() -> None:
+    run = Run(4, SLOTS)
+    run.start(1, span(8, 15))
+    run.cache("session_save", span(8, 15), request="r1")
+    count(run, 56, session=7)
+    assert not judged(run).findings
+
+
+def test_a_free_group_without_its_end_whose_pages_the_engine_has_back() -> None:
+    run = Run(4, SLOTS)
+    run.start(1, span(8, 16))
+    run.group("begin")
+    run.end(1, span(8, 16))
+    count(run, 64)
+    assert "2 pages of frees of a group that does not end" in run.only_finding(RULE).message
+
+
 # ---- unknown --------------------------------------------------------------------------------------
 
 
@@ -279,6 +322,22 @@ def test_a_figure_that_is_not_told(figure: str) -> None:
     run = Run(4, SLOTS)
     count(run, **({"available": 0} | {figure: None}))  # type: ignore[arg-type]
     assert reasons(run) == ["a pool_stat does not tell all of its figures"]
+
+
+def test_a_session_figure_that_is_told_elsewhere() -> None:
+    run = Run(4, SLOTS)
+    count(run, 64)
+    count(run, 64, session=None)
+    (unknown,) = judged(run).unknown
+    assert (unknown.why, unknown.instances) == ("a pool_stat does not tell all of its figures", 1)
+
+
+def test_a_session_that_does_not_say_whose_it_is() -> None:
+    run = Run(4, SLOTS)
+    run.start(1, span(8, 16))
+    run.cache("session_save", span(8, 16), request=None)
+    count(run, 56, session=8)
+    assert "does not name its request" in reasons(run)[0]
 
 
 def test_a_total_that_moves() -> None:

@@ -91,6 +91,58 @@ def test_rows_that_were_not_accepted_may_differ(tokens: list[int]) -> None:
     assert not run.judged().findings
 
 
+def test_an_accepted_row_that_was_not_computed() -> None:
+    run = Drafted()
+    run.prefill()
+    run.verify()
+    run.forward_of("target_verify", 4, [21, 22])
+    (finding,) = run.judged().findings
+    assert finding.message == "the target_verify computes no token at row 2, its draft token there is 23"
+
+
+def test_a_verify_whose_forward_tells_no_tokens() -> None:
+    run = Drafted()
+    run.prefill()
+    run.verify()
+    run.forward_of("target_verify", 4, [21, 22, 23, 29])
+    run.lines[-1]["tokens"] = None
+    assert reasons(run) == {"what its rows should hold is not known": 1}
+
+
+def two_verifies(*forwards: int, **head: Any) -> Drafted:
+    """Two verifies of one request, of which some have their forward."""
+    run = Drafted(**head)
+    run.prefill()
+    for number, (start, tokens) in enumerate(((4, [21, 22, 23, 29]), (6, [31, 32, 33, 34]))):
+        run.verify(seq_len=start, draft_tokens=tokens)
+        if number in forwards:
+            run.forward_of("target_verify", start, tokens)
+    return run
+
+
+@pytest.mark.parametrize(("forwards", "step"), [((0,), 4), ((1,), 3)])
+def test_a_verify_without_its_forward(forwards: tuple[int, ...], step: int) -> None:
+    (finding,) = two_verifies(*forwards).judged().findings
+    assert (finding.step, finding.request) == (step, "r1")
+    assert "no forward computed them" in finding.message
+
+
+@pytest.mark.parametrize("forwards", [(), (0, 1)])
+def test_forwards_of_all_verifies_or_of_none(forwards: tuple[int, ...]) -> None:
+    assert not two_verifies(*forwards).judged().findings
+
+
+def test_forwards_that_are_not_recorded_whole() -> None:
+    assert not two_verifies(0, tables=["accept", "forward:extend"]).judged().findings
+
+
+def test_a_forward_that_the_recorder_left_out_may_be_noted_late() -> None:
+    run = two_verifies(0)
+    run.step += 1
+    run.add("drop", table="forward", rows=1, why="queue full")
+    assert reasons(run) == {"whether the recording would have the forward of the verify is not known": 1}
+
+
 # ---- what a drafter stores behind a verify --------------------------------------------------------
 
 
