@@ -55,8 +55,16 @@ def draw_links(links: Sequence[Link], upper: str, lower: str, title: str) -> Htm
     foot = TOP + 2 * TALL + DOWN + 16
     words = {link.target: link.words for link in kept if link.wrong and link.words}
     for target, said in words.items():
-        shapes.append(label(x[1][target] + wide / 2, foot, f"✗ {said}", "wrong"))
-    longest = max((x[1][t] + wide / 2 + CHARACTER * (len(w) + 2) / 2 for t, w in words.items()), default=0)
+        middle, half = x[1][target] + wide / 2, CHARACTER * (len(said) + 2) / 2
+        shapes.append(label(max(middle, EDGE + half), foot, f"✗ {said}", "wrong"))
+    longest = max(
+        (
+            max(x[1][t] + wide / 2, half) + half
+            for t, w in words.items()
+            for half in [CHARACTER * (len(w) + 2) / 2]
+        ),
+        default=0,
+    )
     width = max(2 * EDGE + max(len(tops), len(bottoms)) * (wide + 6), longest + EDGE)
     said = "; ".join(
         f"{k.source} to {k.target}{', against the law: ' + k.words if k.wrong else ''}" for k in kept

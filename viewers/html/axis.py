@@ -11,7 +11,7 @@ from speckv_debug.viewers.html.svg import box, label, line, picture
 
 WIDTH, EDGE, TALL, GAP, CHARACTER, TOP = 470, 8, 22, 26, 7.2, 20
 Scale = Callable[[int], float]
-Kind = Literal["committed", "reserve", "due", "plain", "wrong", "missing"]
+Kind = Literal["committed", "reserve", "due", "plain", "freed", "wrong", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _points(points: Sequence[Point], x: Scale, foot: float) -> tuple[list[Html],
         row = next((n for n, end in enumerate(taken) if end + 8 < left), len(taken))
         taken[row : row + 1] = [left + wide]
         y = foot + 12 + row * 15
-        shapes.append(line(at, TOP - 4, at, y - 9, "page wrong" if point.wrong else "page"))
+        shapes.append(line(at, TOP - 4, at, foot, "page wrong" if point.wrong else "page"))
         shapes.append(label(left + wide / 2, y, words, "wrong" if point.wrong else "small"))
     return shapes, len(taken)
 
@@ -106,6 +106,7 @@ WORDS: dict[Kind, str] = {
     "committed": "committed",
     "reserve": "allocated, not committed",
     "due": "due",
+    "freed": "freed",
     "wrong": "✗ against the law",
     "missing": "✗ missing",
 }

@@ -49,6 +49,7 @@ def draw_cells(strip: Strip, title: str) -> Html:
         last = number == len(strip.lanes) - 1
         for at, place in enumerate(places):
             kind = "wrong" if last and place in strip.wrong else "plain" if last else "accepted"
+            kind = "rejected" if cells[place] is None and kind != "wrong" else kind
             shapes += _cell(left + at * (wide + 4), y, wide, cells[place] or strip.unset, kind)
     bottom = HEAD + len(strip.lanes) * (TALL + GAP)
     for at, place in enumerate(places):

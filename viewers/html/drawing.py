@@ -8,6 +8,7 @@ from functools import partial
 from speckv_debug.model.finding import Finding
 from speckv_debug.model.verify import VerifyStep
 from speckv_debug.viewers.html.addresses import draw_addresses
+from speckv_debug.viewers.html.evidence_cells import INDEX
 from speckv_debug.viewers.html.lanes import draw_lanes
 from speckv_debug.viewers.html.markup import Html
 from speckv_debug.viewers.html.room import draw_room
@@ -39,11 +40,13 @@ BY_RULE: dict[str, tuple[Drawing, ...]] = {
     "LOC-PAD": (),
     "LOC-OWNED": (),
     "LOC-WIDTH": (ROOM,),
+    "OWN-REF": (),
+    "OWN-ROW": (),
+    "OWN-MAP": (),
     "ST-MAMBA": (TREE,),
     "ST-C128": (TREE, STRIPS),
 }
 """Rules that need others than their family."""
-INDEX = ("k", "accept_index", "row", "parent row", "predict")
 COMMITS = ("seq", "step", "request", "accept", "row due", "row kept")
 
 

@@ -28,7 +28,9 @@ def _growth(n: Numbers) -> Html:
     new = n.get("new allocated")
     if not due or new is None:
         return Html()
-    lacking = [Span(new, min(due), "missing")] if new < min(due) else [Span(max(due), new, "wrong")]
+    # Between two lengths that are due, all that was added is wrong.
+    more = max(due) if new > max(due) else n["allocated K"]
+    lacking = [Span(new, min(due), "missing")] if new < min(due) else [Span(more, new, "wrong")]
     lanes = [
         Lane("before", before),
         Lane("due", (Span(0, max(due), "due"),)),

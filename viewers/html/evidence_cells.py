@@ -25,8 +25,9 @@ def _copied(row: Sequence[Cell]) -> str | None:
     return f"{row[1]}→{row[3]}"
 
 
+INDEX = ("k", "accept_index", "row", "parent row", "predict")
 COMPARED: dict[tuple[str, ...], tuple[str, Callable[[Sequence[Cell]], str | None], tuple[LaneOf, ...]]] = {
-    ("k", "accept_index", "row", "parent row", "predict"): (
+    INDEX: (
         "k",
         _text(0),
         (("verify row", _text(2)), ("accept_index", _text(1))),
@@ -73,11 +74,13 @@ DIFFERING = ("position", "slot in the tree", "slot in the row")
 EVERY = ("position", "slot written")
 
 
-def compared(evidence: Evidence) -> Html:
-    """The table as lanes if it compares place by place, else nothing."""
+def compared(evidence: Evidence, due: Sequence[tuple[str, Callable[[int], str | None]]] = ()) -> Html:
+    """The table as lanes if it compares place by place, else nothing; `due` are lanes on top, by place."""
     if evidence.columns in COMPARED:
         key, name, lanes = COMPARED[evidence.columns]
-        cells = tuple((lane, tuple(of(row) for row in evidence.rows)) for lane, of in lanes)
+        places = range(len(evidence.rows))
+        cells = tuple((lane, tuple(of(k) for k in places)) for lane, of in due if evidence.columns == INDEX)
+        cells += tuple((lane, tuple(of(row) for row in evidence.rows)) for lane, of in lanes)
         keys = tuple(name(row) or "" for row in evidence.rows)
         return draw_cells(Strip(key=key, keys=keys, lanes=cells, wrong=_wrong(evidence)), evidence.title)
     return _tokens(evidence) if evidence.columns[:2] == ("", "0") and len(evidence.rows) == 3 else Html()

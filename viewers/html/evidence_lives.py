@@ -50,7 +50,7 @@ def _step(evidence: Evidence, row: Row) -> str:
 def _end(finding: Finding, state: str) -> Turn:
     """The finding's own event, which is not among those that the table lists."""
     step = f"step {finding.step}" if finding.step is not None else f"event {finding.first_seq}"
-    return Turn(step=step, words=finding.actual or finding.message, state=state, wrong=True)
+    return Turn(step=step, words=finding.message, state=state, wrong=True)
 
 
 def _joined(*parts: Cell) -> str:

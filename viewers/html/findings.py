@@ -10,9 +10,7 @@ from speckv_debug.model.finding import Evidence, Finding
 from speckv_debug.model.text import amount
 from speckv_debug.viewers.html.headline import place_of
 from speckv_debug.viewers.html.markup import Html, element, facts, table, text
-from speckv_debug.viewers.html.pages import Moment
-from speckv_debug.viewers.html.proof import prove
-from speckv_debug.viewers.html.verifies import Shown
+from speckv_debug.viewers.html.proof import Place, prove
 
 NOTHING = Html()
 MOST_ROOTS, MOST_CONSEQUENCES, MOST_ROWS = 50, 20, 100
@@ -31,13 +29,10 @@ class Law(Protocol):
 
 
 class Places(Protocol):
-    """Finds what shows a finding: the verify, and the pages that it is about."""
+    """Finds what shows a finding."""
 
-    def of(self, finding: Finding) -> Shown | None:
-        """The verify to draw, or None."""
-
-    def pages(self, finding: Finding) -> tuple[tuple[int, ...], tuple[Moment, ...]]:
-        """The pages, and the map of them before, at and after; nothing if it is about none."""
+    def of(self, finding: Finding) -> Place:
+        """Its verify, its pages and what else the recording has around it."""
 
 
 def findings_section(
@@ -94,8 +89,8 @@ def _repeats(finding: Finding) -> Html:
 
 def _drawing(finding: Finding, places: Places) -> tuple[Html, list[Html]]:
     """The pictures, and what has to be said about them."""
-    shown, (pages, moments) = places.of(finding), places.pages(finding)
-    drawn, notes = prove(finding, shown, moments, pages), []
+    place = places.of(finding)
+    shown, drawn, notes = place.shown, prove(finding, place), []
     if shown is not None and drawn:
         if not shown.exact:
             notes.append(f"Drawn of a verify: the last one before it, step {shown.step.step}.")

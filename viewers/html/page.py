@@ -23,8 +23,8 @@ from speckv_debug.viewers.html.figures import Figure
 from speckv_debug.viewers.html.findings import Law, findings_section
 from speckv_debug.viewers.html.headline import headline, mark
 from speckv_debug.viewers.html.markup import Html, data_block, element, joined, text
+from speckv_debug.viewers.html.places import RecordedPlaces
 from speckv_debug.viewers.html.timeline import step_range, timeline
-from speckv_debug.viewers.html.verifies import RecordedPlaces
 
 SECTIONS = (
     ("findings", "Findings"),

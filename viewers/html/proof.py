@@ -2,30 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
+from speckv_debug.model.events import Release
 from speckv_debug.model.finding import Evidence, Finding
+from speckv_debug.model.verify import VerifyStep
+from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
 from speckv_debug.viewers.html.drawing import of_step
 from speckv_debug.viewers.html.evidence_axes import measured
 from speckv_debug.viewers.html.evidence_cells import compared
 from speckv_debug.viewers.html.evidence_links import linked, peers
 from speckv_debug.viewers.html.evidence_lives import PEER, is_life, lived
+from speckv_debug.viewers.html.given_back import draw_given_back
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.pages import Moment, draw_pages
-from speckv_debug.viewers.html.verifies import Shown
 
-MOST_LIVES = 2
+Due = tuple[tuple[str, Callable[[int], str | None]], ...]
+MOST_LIVES, MOST_SLOTS = 2, 4
 VERIFY_FIRST = ("ACC-CHAIN", "ACC-SHIFT", "MOV-PAIR", "MOV-MISSING")
 """Rules whose proof is the verify itself; of the others its drawing follows that of the evidence."""
-WITHOUT_VERIFY = ("OWN", "TRC")
-"""Families that a verify shows nothing of, but for the room of a request."""
 
 
-def prove(finding: Finding, shown: Shown | None, moments: tuple[Moment, ...], pages: tuple[int, ...]) -> Html:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A verify to draw beside a finding; `exact` is false if it is the last one before it."""
+
+    step: VerifyStep
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the recording has around a finding.
+
+    Attributes:
+        shown: The verify.
+        pages, moments: The pages that it names, and their map before, at and after.
+        release: The end of the request's hold.
+        bound: One more than the highest slot of its pool.
+    """
+
+    shown: Shown | None = None
+    pages: tuple[int, ...] = ()
+    moments: tuple[Moment, ...] = ()
+    release: Release | None = None
+    bound: int | None = None
+
+
+def prove(finding: Finding, place: Place) -> Html:
     """The pictures in the order in which they prove most; a picture without its data is left out."""
-    told = list(_of_evidence(finding))
+    shown = place.shown
+    told = [*_of_place(finding, place), *_of_evidence(finding, _due(finding, shown))]
     step = list(of_step(shown.step, finding)) if shown else []
-    mapped = [("Pages around it", draw_pages(moments, pages))] if moments else []
+    mapped = [("Pages around it", draw_pages(place.moments, place.pages))] if place.moments else []
     if finding.rule in VERIFY_FIRST:
         everything = [*step, *told, *mapped]
     elif finding.rule.partition("-")[0] in ("OWN", "LOC"):
@@ -36,7 +66,31 @@ def prove(finding: Finding, shown: Shown | None, moments: tuple[Moment, ...], pa
     return element("div", *figures, class_="drawings") if figures else Html()
 
 
-def _of_evidence(finding: Finding) -> Iterator[tuple[str, Html]]:
+def _of_place(finding: Finding, place: Place) -> Iterator[tuple[str, Html]]:
+    if place.release is not None:
+        wrong = finding.rule == "OWN-PAGESAFE" and place.release.seq == finding.first_seq
+        yield "What goes back", draw_given_back(place.release, wrong=wrong)
+    if finding.rule == "LOC-RANGE" and place.bound is not None and finding.slots:
+        slots = sorted(set(finding.slots))[:MOST_SLOTS]
+        pool = Lane(f"pool {finding.pool}", (Span(0, place.bound, "committed"),))
+        points = [Point(place.bound, "ends at"), *(Point(slot, "slot", True) for slot in slots)]
+        yield "Slots of the pool", draw_axis([pool], points, "Slots of the pool", "slot")
+
+
+def _due(finding: Finding, shown: Shown | None) -> Due:
+    """What the engine's own account says of each place of accept_index, as far as the law compares with it."""
+    if shown is None or not shown.exact:
+        return ()
+    step = shown.step
+    if finding.rule == "ACC-COUNT" and (length := step.accept_len) is not None:
+        return ((f"accept_len {length}", lambda k: "a row" if k < length else "-1"),)
+    if finding.rule == "ACC-BLOCK" and (rows := len(step.tree.tokens)):
+        start = step.block_start
+        return (("due", lambda k: str(start) if k == 0 else f"{start}…{start + rows - 1}"),)
+    return ()
+
+
+def _of_evidence(finding: Finding, due: Due) -> Iterator[tuple[str, Html]]:
     if any(e.columns == PEER for e in finding.evidence):
         yield "Mapping as it stands", peers(finding)
     lives = 0
@@ -45,11 +99,13 @@ def _of_evidence(finding: Finding) -> Iterator[tuple[str, Html]]:
             lives += 1
             if lives > MOST_LIVES:
                 continue
-        yield _capital(evidence), _drawn(evidence, finding)
+        yield _capital(evidence), _drawn(evidence, finding, due)
 
 
-def _drawn(evidence: Evidence, finding: Finding) -> Html:
-    return compared(evidence) or measured(evidence) or linked(evidence, finding) or lived(evidence, finding)
+def _drawn(evidence: Evidence, finding: Finding, due: Due) -> Html:
+    return (
+        compared(evidence, due) or measured(evidence) or linked(evidence, finding) or lived(evidence, finding)
+    )
 
 
 def _capital(evidence: Evidence) -> str:

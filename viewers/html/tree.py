@@ -11,7 +11,7 @@ from speckv_debug.model.verify import DraftTree, VerifyStep
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import curve, disc, label, picture
 
-STEP_X, STEP_Y, RADIUS, EDGE = 66, 46, 14, 24
+STEP_X, STEP_Y, NOTED_Y, RADIUS, EDGE = 66, 46, 62, 14, 24
 MOST_ROWS = 48
 
 
@@ -29,9 +29,9 @@ def draw_tree(step: VerifyStep, notes: Mapping[int, Note] | None = None) -> Html
     rows = _shown_rows(step)
     if not rows:
         return Html()
-    places = _places(step.tree, rows)
+    places = _places(step.tree, rows, NOTED_Y if notes else STEP_Y)
     widest = max((len(note.words) for note in notes.values()), default=0)
-    width = max(x for x, _ in places.values()) + 2 * EDGE + 7.4 * widest
+    width = max(x for x, _ in places.values()) + 2 * EDGE + 3.7 * widest
     height = max(y for _, y in places.values()) + 2 * EDGE
     shapes = [*_edges(step, places), *_nodes(step, places, notes)]
     drawn = picture(width, height, shapes, title=_title(step), class_="tree")
@@ -56,7 +56,7 @@ def _shown_rows(step: VerifyStep) -> list[int]:
     return sorted(nearest_first[:MOST_ROWS])
 
 
-def _places(tree: DraftTree, rows: list[int]) -> dict[int, tuple[float, float]]:
+def _places(tree: DraftTree, rows: list[int], step_y: int) -> dict[int, tuple[float, float]]:
     """Row → centre of its disc: x by depth, y by the order of leaves."""
     shown, places, leaves = set(rows), dict[int, tuple[float, float]](), [0]
 
@@ -64,7 +64,7 @@ def _places(tree: DraftTree, rows: list[int]) -> dict[int, tuple[float, float]]:
         places[row] = (EDGE + depth * STEP_X, 0.0)
         below = [place(c, depth + 1) for c in tree.children(row) if c in shown and c not in places]
         if not below:
-            below = [EDGE + leaves[0] * STEP_Y]
+            below = [EDGE + (step_y - STEP_Y) + leaves[0] * step_y]
             leaves[0] += 1
         places[row] = (EDGE + depth * STEP_X, (below[0] + below[-1]) / 2)
         return places[row][1]
@@ -102,7 +102,9 @@ def _nodes(
         note = notes.get(row)
         yield disc(x, y, RADIUS, f"node {'wrong' if note and note.wrong else kind}")
         if note:
-            yield label(x + RADIUS + 5, y - 6, note.words, "wrong" if note.wrong else "due", "start")
+            yield label(
+                max(x, 3.7 * len(note.words)), y - RADIUS - 5, note.words, "wrong" if note.wrong else "due"
+            )
         yield label(x, y + 5, letter(row), f"letter {kind}")
         yield label(x, y + RADIUS + 11, step.tree.tokens[row], "small")
 

@@ -11,7 +11,7 @@ from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
 from speckv_debug.viewers.html.cells import MOST_CELLS, Strip, draw_cells
 from speckv_debug.viewers.html.copies import copies_of, draw_copies
 from speckv_debug.viewers.html.life import MOST_EVENTS, Turn, draw_life
-from speckv_debug.viewers.html.proof import prove
+from speckv_debug.viewers.html.proof import Place, prove
 from tests.reported import finding
 
 
@@ -21,7 +21,7 @@ def texts(picture: str) -> list[str]:
 
 def proved(*evidence: Evidence, **changes: object) -> str:
     found: Finding = finding(evidence=evidence, **changes)
-    return prove(found, None, (), ())
+    return prove(found, Place())
 
 
 def table(
@@ -187,7 +187,7 @@ POOL = table(
                 ("seq", "holder", "action", "holder has", "references", "count_after"),
                 (389, "row:3", "retain", 1, 1, 1),
             ),
-            ("row:3 retain · row:3 has 1 · engine counts 1", "✗ 42083 &lt;- 42082"),
+            ("row:3 retain · row:3 has 1 · engine counts 1", "✗ the last move runs backwards"),
         ),
         (
             table(

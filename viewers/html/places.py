@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from speckv_debug.model.events import Release
 from speckv_debug.model.finding import Finding
-from speckv_debug.model.verify import VerifyStep
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.page_map import PageMaps
 from speckv_debug.replay.steps import StepIndex
 from speckv_debug.replay.timeline import last_event_of
+from speckv_debug.viewers.html.given_back import release_of
 from speckv_debug.viewers.html.pages import Moment
+from speckv_debug.viewers.html.proof import Place, Shown
 
 LASTING = ("LEN", "OWN")
 """Families about a request's room, for which the last verify before the finding still says something."""
 MAPPED = ("OWN", "LOC-OWNED", "LOC-PAD", "LOC-UNIQ")
 """Families and rules about who holds pages."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A verify to draw beside a finding; `exact` is false if it is the last one before it."""
-
-    step: VerifyStep
-    exact: bool
 
 
 class RecordedPlaces:
@@ -36,7 +28,12 @@ class RecordedPlaces:
         self._steps: dict[str, StepIndex] = {}
         self._maps: dict[str, PageMaps] = {}
 
-    def of(self, finding: Finding) -> Shown | None:
+    def of(self, finding: Finding) -> Place:
+        """Everything that is known around a finding."""
+        pages, moments = self.pages(finding)
+        return Place(self.verify(finding), pages, moments, self.release(finding), self.bound(finding))
+
+    def verify(self, finding: Finding) -> Shown | None:
         """The verify of the finding's own event, of its step and request, or the request's last one before."""
         steps = self.steps_of(finding.process)
         if steps is None or not len(steps):
@@ -67,6 +64,17 @@ class RecordedPlaces:
         if last > seq:
             moments.append(Moment("end of the step", maps.at(last, pool)))
         return tuple(pages), tuple(moments)
+
+    def release(self, finding: Finding) -> Release | None:
+        """The release that a finding about a request's end is at."""
+        process = self._processes.get(finding.process)
+        return None if process is None else release_of(process, finding)
+
+    def bound(self, finding: Finding) -> int | None:
+        """One more than the highest slot of the pool that a finding names, None if that is not known."""
+        process = self._processes.get(finding.process)
+        pool = None if process is None else process.info.pool(finding.pool)
+        return None if pool is None else pool.id_bound
 
     def steps_of(self, label: str) -> StepIndex | None:
         """All verifies of a process, None if there is no such process."""
