@@ -26,6 +26,7 @@ EXAMPLES = """\
 examples:
   speckv-debug report run.speckv
   speckv-debug report run.speckv -o incident-4711.html -f --open
+  speckv-debug report run.speckv --steps 810:814
   speckv-debug report run.speckv --format md
 """
 
@@ -41,8 +42,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=FORMATS, default="html", help="a page, or Markdown [html]")
     parser.add_argument("--open", action="store_true", help="show the page in the browser when it is written")
+    parser.add_argument(
+        "--steps",
+        type=_steps,
+        metavar="A:B",
+        help="embed steps A to B of each process [those around the findings]",
+    )
     add_replay_options(parser)
     add_policy_options(parser)
+
+
+def _steps(text: str) -> tuple[int, int]:
+    """`A:B`, both included; one number for one step."""
+    first, colon, last = text.partition(":")
+    try:
+        found = int(first), int(last if colon else first)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{printable(text)} is no A:B of two steps, such as 810:814"
+        ) from None
+    if found[0] > found[1]:
+        raise argparse.ArgumentTypeError(f"{printable(text)} ends before it begins")
+    return found
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,9 +75,9 @@ def run(args: argparse.Namespace) -> int:
         judged = policy.judged(recording, replay=args.replay, device=args.device, on_error=_say_broken_rule)
         result = policy.without_known(judged, recording)
         if out is None:
-            _render(args.format, recording, result, sys.stdout)
+            _render(args.format, recording, result, sys.stdout, args.steps)
         else:
-            write_report(recording, result, out, args.format)
+            write_report(recording, result, out, args.format, args.steps)
     if out is not None:
         print(f"speckv-debug: wrote {typed(out)}", file=sys.stderr)
         if args.open:
@@ -82,7 +103,13 @@ def _show(page: Path) -> None:
         print("speckv-debug: no browser was found to open it", file=sys.stderr)
 
 
-def _render(format: str, recording: Recording, result: CheckResult, out: TextIO) -> None:
+def _render(
+    format: str,
+    recording: Recording,
+    result: CheckResult,
+    out: TextIO,
+    steps: tuple[int, int] | None = None,
+) -> None:
     if format == "md":
         from speckv_debug.viewers.terminal.markdown import render as render_markdown
 
@@ -91,21 +118,30 @@ def _render(format: str, recording: Recording, result: CheckResult, out: TextIO)
     from speckv_debug.checks import RULES
     from speckv_debug.viewers.html.page import render
 
-    render(recording, result, out, laws=RULES)
+    render(recording, result, out, laws=RULES, steps=steps)
 
 
-def write_report(recording: Recording, result: CheckResult, out: Path, format: str = "html") -> None:
-    """Write the whole file or none; `out` is replaced if it exists, and written to if it is a pipe or device."""
+def write_report(
+    recording: Recording,
+    result: CheckResult,
+    out: Path,
+    format: str = "html",
+    steps: tuple[int, int] | None = None,
+) -> None:
+    """Write the whole file or none; `out` is replaced if it exists, and written to if it is a pipe or device.
+
+    `steps` are the first and last one that a page embeds, None for those around the findings.
+    """
     from speckv_debug.recording.atomic import is_stream, unwritable
 
     if is_stream(out):
         with out.open("w", encoding="utf-8", newline="\n") as file:
-            _render(format, recording, result, file)
+            _render(format, recording, result, file, steps)
         return
     temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            _render(format, recording, result, file)
+            _render(format, recording, result, file, steps)
         os.replace(temporary, out)
     except OSError as error:
         raise unwritable(out, error) from error

@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from tests.opened_report import RUNS_OVER, Opened, opened, until
 from tests.reported import HOSTILE, broken_run
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-RUNS_OVER = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
-
-
-@dataclass
-class Opened:
-    """A report in a browser tab, and what the tab complained about or asked for."""
-
-    page: Page
-    complaints: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    assert CHROMIUM, "chromium is missing: tests/browser.sh installs it"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
+EMPTY = """() => [...document.querySelectorAll('.plot')].filter((plot) => {
+  const marks = plot.querySelectorAll('.js-line, .point path, .heatmaplayer image');
+  return ![...marks].some((mark) => mark.getBBox().width > 0);
+}).map((plot) => plot.id)"""
+"""Figures in which nothing with a width was drawn."""
 
 
 def report(run: Path, *options: str) -> None:
@@ -87,28 +58,6 @@ def dark(browser: Browser, broken: Path) -> Opened:
     return opened(browser, broken, scheme="dark")
 
 
-def opened(
-    browser: Browser, path: Path, width: int = 1280, scheme: Literal["light", "dark"] = "light"
-) -> Opened:
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
-    context.set_offline(True)
-    tab = Opened(context.new_page())
-    tab.page.on("console", lambda message: tab.complaints.append(message.text))
-    tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
-    tab.page.on("request", lambda request: tab.requests.append(request.url))
-    tab.page.goto(path.as_uri())
-    until(tab.page, "document.querySelectorAll('.plot .main-svg').length >= 3")
-    return tab
-
-
-def until(page: Page, condition: str) -> None:
-    """Wait for a condition; the page's own policy forbids the browser's way of polling for it."""
-    deadline = time.monotonic() + 30
-    while not page.evaluate(condition):
-        assert time.monotonic() < deadline, condition
-        page.wait_for_timeout(20)
-
-
 def paper_colour(page: Page) -> str:
     return str(page.evaluate("document.getElementById('accept-0').layout.paper_bgcolor"))
 
@@ -127,10 +76,13 @@ def test_the_verdict_comes_first_and_the_drawing_is_on_the_first_screen(wide: Op
 
 
 def test_each_figure_is_drawn_with_its_data(wide: Opened) -> None:
-    assert wide.page.locator(".plot").count() == 3
+    assert wide.page.locator(".plot").count() == 5
     assert wide.page.locator("#accept-0 .scatterlayer .js-line").count() >= 1
     assert wide.page.locator("#distribution-0 .bars .point").count() == 3
     assert wide.page.locator("#lengths-0 .scatterlayer .js-line").count() == 2
+    assert wide.page.locator("#requests-0 .bars .point").count() == 1
+    assert wide.page.locator("#moves-0 .scatterlayer .js-line").count() >= 2
+    assert wide.page.evaluate(EMPTY) == []
 
 
 def test_a_narrow_screen_does_not_scroll_sideways(narrow: Opened) -> None:

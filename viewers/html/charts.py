@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import Severity
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.viewers.html.chart import Chart, words
 from speckv_debug.viewers.html.figures import (
     Figure,
     Mark,
@@ -16,25 +17,23 @@ from speckv_debug.viewers.html.figures import (
     lengths_figure,
 )
 from speckv_debug.viewers.html.markup import Html, element, table, text
+from speckv_debug.viewers.html.run_charts import event_charts, pool_charts, request_chart
 from speckv_debug.viewers.html.series import MOST_CHANGES, MOST_POINTS, Accepts, Lengths, accepts, lengths
+from speckv_debug.viewers.html.tabs import tabs
 
 MOST_PROCESSES = 8
 
 
 def charts_section(recording: Recording, roots: Sequence[RootCause]) -> tuple[Html, list[Figure]]:
-    """The section, and the figures that the page's script draws into it."""
-    parts: list[Html] = []
+    """The section, and the figures that the page's script draws into it; several processes stand in tabs."""
+    panels: list[tuple[str, Html]] = []
     figures: list[Figure] = []
     for number, process in enumerate(recording.processes[:MOST_PROCESSES]):
         own = [root for root in roots if root.finding.process == process.label]
-        title = (
-            [element("h3", "Process ", element("code", process.label))]
-            if len(recording.processes) > 1
-            else []
-        )
         shown, drawn = _process(number, process, own)
-        parts += [*title, *shown]
+        panels.append((process.label, shown))
         figures += drawn
+    parts = [tabs("process", panels, "Processes")] if len(panels) > 1 else [panel for _, panel in panels]
     if (hidden := len(recording.processes) - MOST_PROCESSES) > 0:
         parts.append(
             element("p", f"{amount(hidden, 'more process', 'more processes')} not drawn.", class_="aside")
@@ -42,56 +41,63 @@ def charts_section(recording: Recording, roots: Sequence[RootCause]) -> tuple[Ht
     script = element(
         "noscript", element("p", "The figures need JavaScript; all findings are readable without.")
     )
-    section = element("section", element("h2", "Over time"), script, *parts, id="figures")
+    section = element("section", element("h2", "The run"), script, *parts, id="figures")
     return section, figures
 
 
-def _process(
-    number: int, process: ProcessRecording, roots: Sequence[RootCause]
-) -> tuple[list[Html], list[Figure]]:
+def _process(number: int, process: ProcessRecording, roots: Sequence[RootCause]) -> tuple[Html, list[Figure]]:
     bad = [root.finding for root in roots if root.finding.severity is not Severity.NOTE]
     marks = [Mark(f.step, f.rule) for f in bad if f.step is not None]
     named = [f.request for f in bad if f.request is not None]
-    accepted, held = accepts(process), lengths(process, named)
-    parts, figures = [], []
-    if len(accepted.over_steps) or len(accepted.simulated):
-        figures.append(accept_figure(f"accept-{number}", accepted, marks))
-        parts.append(_framed(figures[-1], "Accept length over time", _accept_words(accepted)))
-    if accepted.counts:
-        figures.append(distribution_figure(f"distribution-{number}", accepted))
-        parts.append(_framed(figures[-1], "Accept lengths", _distribution_words(accepted)))
-    if not parts:
-        parts.append(element("p", "No verify with an accept length was recorded.", class_="aside"))
-    if held.lives:
-        shown = next((request for request in named if request in held.lives), None)
-        figures.append(lengths_figure(f"lengths-{number}", held, marks, shown))
-        chooser = _chooser(figures[-1].id, held, shown)
-        parts.append(
-            _framed(figures[-1], "Committed and allocated", _lengths_words(held), chooser, wide=True)
-        )
-    else:
-        parts.append(element("p", "No lengths were recorded.", class_="aside"))
-    return [element("div", *parts, class_="charts")], figures
-
-
-def _framed(figure: Figure, title: str, words: Html, *tools: Html, wide: bool = False) -> Html:
-    place = element("div", id=figure.id, class_="plot", role="img", aria_label=title)
+    parts: list[Chart | Html] = [
+        *_accepts(number, process, marks),
+        *request_chart(number, process, named),
+        *_lengths(number, process, named, marks),
+        *pool_charts(number, process, marks),
+        *event_charts(number, process, marks),
+    ]
+    figures = [part.figure for part in parts if isinstance(part, Chart)]
     return element(
-        "figure", element("figcaption", title, *tools), place, words, class_="wide" if wide else None
-    )
+        "div", *(p.framed() if isinstance(p, Chart) else p for p in parts), class_="charts"
+    ), figures
+
+
+def _accepts(number: int, process: ProcessRecording, marks: Sequence[Mark]) -> Iterator[Chart | Html]:
+    accepted = accepts(process)
+    if len(accepted.over_steps) or len(accepted.simulated):
+        figure = accept_figure(f"accept-{number}", accepted, marks)
+        yield Chart(figure, "Accept length over time", _accept_words(accepted))
+    else:
+        yield words("No verify with an accept length was recorded.")
+    if accepted.counts:
+        figure = distribution_figure(f"distribution-{number}", accepted)
+        yield Chart(figure, "Accept lengths", _distribution_words(accepted))
+
+
+def _lengths(
+    number: int, process: ProcessRecording, named: list[str], marks: Sequence[Mark]
+) -> Iterator[Chart | Html]:
+    held = lengths(process, named)
+    if not held.lives:
+        yield words("No lengths were recorded.")
+        return
+    shown = next((request for request in named if request in held.lives), None)
+    figure = lengths_figure(f"lengths-{number}", held, marks, shown)
+    chooser = _chooser(figure.id, held, shown)
+    yield Chart(figure, "Committed, allocated, reserve", _lengths_words(held), (chooser,), wide=True)
 
 
 def _accept_words(accepted: Accepts) -> Html:
-    words = [
+    said = [
         f"A point is the mean over {_point(accepted.axis, accepted.span)}, the band reaches from lowest to highest."
     ]
     if simulated := int(accepted.simulated["verifies"].sum()):
-        words.append(
+        said.append(
             f"{amount(simulated, 'verify', 'verifies')} with simulated acceptance marked ×, in no mean or rate."
         )
     if accepted.unknown:
-        words.append(f"{amount(accepted.unknown, 'verify', 'verifies')} without a recorded accept length.")
-    return element("p", " ".join(words), class_="aside")
+        said.append(f"{amount(accepted.unknown, 'verify', 'verifies')} without a recorded accept length.")
+    return element("p", " ".join(said), class_="aside")
 
 
 def _point(axis: str, span: int) -> str:
@@ -107,19 +113,19 @@ def _distribution_words(accepted: Accepts) -> Html:
 
 
 def _lengths_words(held: Lengths) -> Html:
-    words = ["Solid: committed, dotted: allocated, tinted: the reserve between them (of a single request)."]
+    said = ["Solid: committed, dotted: allocated, tinted: the reserve between them (of a single request)."]
     if held.requests > len(held.lives):
-        words.append(
+        said.append(
             f"{len(held.lives)} of {held.requests:,} requests are drawn: those that a finding names, "
             "then those with the most changes."
         )
     thinned = [who for who in held.lives if held.changes[who] > MOST_CHANGES]
     if thinned:
-        words.append(
+        said.append(
             f"{amount(len(thinned), 'request')} with more than {MOST_CHANGES} changes: "
             f"the lowest and highest of each of {MOST_POINTS} spans are drawn."
         )
-    return element("p", " ".join(words), class_="aside")
+    return element("p", " ".join(said), class_="aside")
 
 
 def _chooser(id: str, held: Lengths, shown: str | None) -> Html:

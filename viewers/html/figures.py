@@ -43,10 +43,10 @@ def accept_figure(id: str, accepts: Accepts, marks: Sequence[Mark]) -> Figure:
     traces = [_edge(real, "high", None), _edge(real, "low", "tonexty"), _mean(real)] if len(real) else []
     if len(fake):
         traces.append(_simulated(fake))
-    figure = go.Figure(traces, _layout(AXIS_TITLES[accepts.axis], "accepted rows a verify"))
+    figure = go.Figure(traces, layout(AXIS_TITLES[accepts.axis], "accepted rows a verify"))
     highest = max([*real["high"], *fake["high"], 1.0])
     figure.update_yaxes(range=[0, highest + 0.5])
-    return _finished(id, figure, marks if accepts.axis == "step" else ())
+    return finished(id, figure, marks if accepts.axis == "step" else ())
 
 
 def distribution_figure(id: str, accepts: Accepts) -> Figure:
@@ -61,9 +61,9 @@ def distribution_figure(id: str, accepts: Accepts) -> Figure:
         marker={"color": "var(--accent)"},
         hovertemplate="%{x} accepted: %{y} verifies, %{customdata:.1f} %<extra></extra>",
     )
-    figure = go.Figure([bars], _layout("accepted rows", "verifies"))
+    figure = go.Figure([bars], layout("accepted rows", "verifies"))
     figure.update_layout(bargap=0.25, showlegend=False)
-    return _finished(id, figure, ())
+    return finished(id, figure, ())
 
 
 def lengths_figure(id: str, lengths: Lengths, marks: Sequence[Mark], shown: str | None) -> Figure:
@@ -72,10 +72,10 @@ def lengths_figure(id: str, lengths: Lengths, marks: Sequence[Mark], shown: str 
     for number, (request, lives) in enumerate(lengths.lives.items()):
         for life in lives:
             traces += _pair(number, request, life, alone=None if shown is None else request == shown)
-    figure = go.Figure(traces, _layout(AXIS_TITLES[lengths.axis], "positions"))
+    figure = go.Figure(traces, layout(AXIS_TITLES[lengths.axis], "positions"))
     figure.update_layout(showlegend=False)
     figure.update_yaxes(rangemode="tozero")
-    return _finished(id, figure, marks if lengths.axis == "step" else ())
+    return finished(id, figure, marks if lengths.axis == "step" else ())
 
 
 def _pair(
@@ -146,7 +146,8 @@ def _simulated(frame: pd.DataFrame) -> go.Scatter:
     )
 
 
-def _layout(x: str, y: str) -> dict[str, Any]:
+def layout(x: str, y: str) -> dict[str, Any]:
+    """What all figures have in common, with the titles of both axes."""
     axis = {"gridcolor": "var(--line)", "zerolinecolor": "var(--line)", "linecolor": "var(--line)"}
     return {
         "template": go.layout.Template(),
@@ -163,8 +164,11 @@ def _layout(x: str, y: str) -> dict[str, Any]:
     }
 
 
-def _finished(id: str, figure: go.Figure, marks: Sequence[Mark]) -> Figure:
-    _whole_ticks(figure)
+def finished(
+    id: str, figure: go.Figure, marks: Sequence[Mark], *, whole: tuple[str, ...] = ("x", "y")
+) -> Figure:
+    """The figure with its marks, and no ticks between two whole numbers on the axes named `whole`."""
+    _whole_ticks(figure, whole)
     for mark in marks[:MOST_MARKS]:
         figure.add_vline(
             x=mark.step,
@@ -175,9 +179,11 @@ def _finished(id: str, figure: go.Figure, marks: Sequence[Mark]) -> Figure:
     return Figure(id, figure.to_plotly_json())
 
 
-def _whole_ticks(figure: go.Figure) -> None:
+def _whole_ticks(figure: go.Figure, whole: tuple[str, ...]) -> None:
     """No tick between two whole numbers, which an axis over a short span would get."""
     for axis, update in (("x", figure.update_xaxes), ("y", figure.update_yaxes)):
+        if axis not in whole:
+            continue
         values = [value for trace in figure.data for value in trace[axis] or () if value is not None]
         span = max(values) - min(values) if values else 0
         if span <= MOST_TICKS:

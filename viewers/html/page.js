@@ -2,28 +2,51 @@
 (() => {
   const figures = JSON.parse(document.getElementById("figures-data").textContent);
   const root = document.documentElement;
+  const told = document.getElementById("told");
   const PAPER_WIDTH = 640;
   const config = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
+  const drawn = new Set();
 
   // Colours travel as names of the page's variables, so that a figure follows light, dark and paper.
   function coloured(value, key) {
     if (typeof value === "string") {
-      const name = key.toLowerCase().endsWith("color") ? /^var\((--[\w-]+)\)$/.exec(value) : null;
+      const name = /color(scale)?$/.test(key.toLowerCase()) ? /^var\((--[\w-]+)\)$/.exec(value) : null;
       return name ? getComputedStyle(root).getPropertyValue(name[1]).trim() : value;
     }
-    if (Array.isArray(value)) return value.map((item) => coloured(item, key));
+    if (Array.isArray(value)) {
+      return typeof value[value.length - 1] === "number" ? value : value.map((item) => coloured(item, key));
+    }
     if (value === null || typeof value !== "object") return value;
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, coloured(item, name)]));
   }
 
+  // A map says in words what its numbers mean.
+  function named(trace) {
+    if (!trace.meta || !trace.meta.names) return trace;
+    return { ...trace, text: trace.z.map((row) => row.map((value) => trace.meta.names[value])) };
+  }
+
   function draw(figure) {
+    const place = document.getElementById(figure.id);
+    if (place.closest("[hidden]")) return;
     const layout = coloured(figure.layout, "");
     if (root.classList.contains("paper")) layout.width = PAPER_WIDTH;
-    return Plotly.react(figure.id, coloured(figure.data, ""), layout, config);
+    Plotly.react(place, coloured(figure.data, "").map(named), layout, config);
+    if (!drawn.has(figure.id)) {
+      drawn.add(figure.id);
+      place.on("plotly_click", (event) => goToStep(figure, event.points[0]));
+    }
   }
 
   function drawAll() {
     figures.forEach(draw);
+  }
+
+  // One figure at a time, so that the page never stops answering.
+  function drawSlowly(rest) {
+    if (!rest.length) return;
+    if (!drawn.has(rest[0].id)) draw(rest[0]);
+    setTimeout(() => drawSlowly(rest.slice(1)), 0);
   }
 
   // Traces name their request by its place in the list; the reserve is tinted where one stands alone.
@@ -37,6 +60,46 @@
     draw(figure);
   }
 
+  function goToStep(figure, point) {
+    if (!(figure.layout.xaxis.title.text || "").includes("step")) return;
+    const process = figure.id.split("-")[1];
+    const step = Math.round(point.x);
+    const tab = document.getElementById(`step-${process}-${step}-tab`);
+    if (tab) {
+      select(tab);
+      tab.focus();
+      tab.scrollIntoView({ block: "start" });
+    } else {
+      told.textContent = `Step ${step} is not in this file: write the report with --steps ${step}:${step + 4} to have it.`;
+      told.scrollIntoView({ block: "center" });
+    }
+  }
+
+  function tabsOf(tab) {
+    return [...tab.closest("[role=tablist]").querySelectorAll("[role=tab]")];
+  }
+
+  function select(tab) {
+    tabsOf(tab).forEach((each) => {
+      const chosen = each === tab;
+      each.setAttribute("aria-selected", chosen);
+      each.tabIndex = chosen ? 0 : -1;
+      document.getElementById(each.getAttribute("aria-controls")).hidden = !chosen;
+    });
+    if (tab.closest("#figures")) drawAll();
+  }
+
+  function walk(event) {
+    const all = tabsOf(event.target);
+    const here = all.indexOf(event.target);
+    const to = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: all.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    const next = all[(to + all.length) % all.length];
+    select(next);
+    next.focus();
+  }
+
   function goToFinding(step) {
     const findings = [...document.querySelectorAll("article.finding")];
     if (!findings.length) return;
@@ -48,20 +111,30 @@
 
   // Paper is light, narrow and can't be clicked.
   let opened = [];
+  let hidden = [];
   function toPaper() {
     opened = [...document.querySelectorAll("details:not([open])")];
     opened.forEach((fold) => { fold.open = true; });
+    hidden = [...document.querySelectorAll("[role=tabpanel][hidden]")];
+    hidden.forEach((panel) => { panel.hidden = false; });
     root.classList.add("paper");
     drawAll();
   }
   function toScreen() {
     opened.forEach((fold) => { fold.open = false; });
+    hidden.forEach((panel) => { panel.hidden = true; });
     root.classList.remove("paper");
     drawAll();
   }
 
-  document.querySelectorAll("select[data-figure]").forEach((select) => {
-    select.addEventListener("change", () => choose(select));
+  document.querySelectorAll("[role=tablist]").forEach((list) => {
+    const all = [...list.querySelectorAll("[role=tab]")];
+    all.forEach((tab) => tab.addEventListener("click", () => select(tab)));
+    list.addEventListener("keydown", walk);
+    select(all.find((tab) => tab.textContent.includes("✗")) || all[0]);
+  });
+  document.querySelectorAll("select[data-figure]").forEach((each) => {
+    each.addEventListener("change", () => choose(each));
   });
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("select, input, textarea");
@@ -72,5 +145,5 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   addEventListener("beforeprint", toPaper);
   addEventListener("afterprint", toScreen);
-  drawAll();
+  drawSlowly(figures);
 })();

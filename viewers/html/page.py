@@ -24,18 +24,25 @@ from speckv_debug.viewers.html.findings import Law, findings_section
 from speckv_debug.viewers.html.headline import headline, mark
 from speckv_debug.viewers.html.markup import Html, data_block, element, joined, text
 from speckv_debug.viewers.html.places import RecordedPlaces
+from speckv_debug.viewers.html.step_browser import step_section
 from speckv_debug.viewers.html.timeline import step_range, timeline
 
 SECTIONS = (
-    ("findings", "Findings"),
-    ("figures", "Over time"),
+    ("findings", "Where it went wrong"),
+    ("figures", "The run"),
+    ("steps", "Step by step"),
     ("unknown", "What was judged"),
     ("environment", "Environment"),
 )
 
 
 def render(
-    recording: Recording, result: CheckResult, out: TextIO, *, laws: Mapping[str, Law] | None = None
+    recording: Recording,
+    result: CheckResult,
+    out: TextIO,
+    *,
+    laws: Mapping[str, Law] | None = None,
+    steps: tuple[int, int] | None = None,
 ) -> None:
     """Write the report; the same recording and result give the same characters.
 
@@ -44,17 +51,19 @@ def render(
         result: What the check says.
         out: Where the page goes.
         laws: Rule id → its words; a finding whose rule is not in it is shown without its law.
+        steps: First and last step to embed, both included; None for those around the findings.
     """
-    roots, steps = worst_first(root_causes(result.findings)), step_range(recording)
-    charts, figures = charts_section(recording, roots)
+    roots, known = worst_first(root_causes(result.findings)), step_range(recording)
     places = RecordedPlaces(recording)
-    strip = timeline(steps, roots)
+    charts, figures = charts_section(recording, roots)
+    strip = timeline(known, roots)
     found = findings_section(roots, laws or {}, places, strip)
     main = [
-        headline(result, roots, _facts(recording, steps), damaged=recording.damaged),
+        headline(result, roots, _facts(recording, known), damaged=recording.damaged),
         found or strip,
         _navigation(bool(found)),
         charts,
+        step_section(recording, roots, places, steps),
         unknown_section(result),
         environment_section(recording),
     ]

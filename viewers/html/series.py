@@ -72,11 +72,11 @@ def accepts(process: ProcessRecording) -> Accepts:
     axis = _axis(known)
     always = bool(process.info.settings.get("simulate_acc_len")) and known["sampling"].isna()
     fake = (known["sampling"] == SIMULATED) | always
-    span = _span(known[axis])
+    span = span_of(known[axis])
     counts = known.loc[~fake, "accept_len"].astype("int64").value_counts().sort_index()
     return Accepts(
-        over_steps=_by_span(known[~fake], axis, span),
-        simulated=_by_span(known[fake], axis, span),
+        over_steps=_byspan_of(known[~fake], axis, span),
+        simulated=_byspan_of(known[fake], axis, span),
         counts={int(length): int(count) for length, count in counts.items()},
         span=span,
         axis=axis,
@@ -96,7 +96,7 @@ def lengths(process: ProcessRecording, first: Iterable[str] = ()) -> Lengths:
     wanted = [who for who in dict.fromkeys(first) if who in sizes.index]
     longest = sizes.sort_values(ascending=False, kind="stable").index
     drawn = list(dict.fromkeys([*wanted, *longest]))[:MOST_REQUESTS]
-    span = _span(frame["x"])
+    span = span_of(frame["x"])
     order = [
         *(who for who in wanted if who in drawn),
         *(w for w in sizes.index if w in set(drawn) - set(wanted)),
@@ -122,14 +122,14 @@ def _axis(frame: pd.DataFrame) -> str:
     return "step" if frame["step"].notna().all() else "seq"
 
 
-def _span(x: pd.Series) -> int:
+def span_of(x: pd.Series) -> int:
     """Whole steps a point, so that no more than the allowed number is drawn."""
     if x.empty or x.nunique() <= MOST_POINTS:
         return 1
     return int(-(-(x.max() - x.min() + 1) // MOST_POINTS))
 
 
-def _by_span(frame: pd.DataFrame, axis: str, span: int) -> pd.DataFrame:
+def _byspan_of(frame: pd.DataFrame, axis: str, span: int) -> pd.DataFrame:
     start = frame[axis] // span * span
     grouped = frame.groupby(start)["accept_len"].agg(["mean", "min", "max", "size"])
     return grouped.reset_index().set_axis(["x", "mean", "low", "high", "verifies"], axis=1)

@@ -19,7 +19,7 @@ def step_range(recording: Recording) -> tuple[int, int] | None:
     found = []
     for process in recording.processes:
         for name in process.present:
-            both = pc.min_max(process.table(name)["step"]).as_py()
+            both = pc.min_max(process.columns(name, "step")["step"]).as_py()
             found += [step for step in both.values() if step is not None]
     return (min(found), max(found)) if found else None
 

@@ -1,0 +1,134 @@
+"""The figures of the run with their words: who owns the pools, what moved, what was freed, what the recorder left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from speckv_debug.model.text import amount
+from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.replay.pool_series import PoolSeries, pool_series
+from speckv_debug.replay.pool_state import Use
+from speckv_debug.replay.timeline import Timeline
+from speckv_debug.viewers.html.chart import Chart, words
+from speckv_debug.viewers.html.figures import Mark
+from speckv_debug.viewers.html.markup import Html, element, table
+from speckv_debug.viewers.html.pages import WORDS
+from speckv_debug.viewers.html.run_figures import (
+    OWNERS,
+    counts_figure,
+    heat_figure,
+    moves_figure,
+    owners_figure,
+    requests_figure,
+)
+from speckv_debug.viewers.html.run_series import Over, accepts_by_request, drops, frees, moves
+
+MOST_POOLS = 3
+
+
+def request_chart(number: int, process: ProcessRecording, named: list[str]) -> Iterator[Chart]:
+    """Accept lengths by request, without simulated acceptance."""
+    frame, everybody = accepts_by_request(process, named)
+    if len(frame):
+        said = "Bar: mean of the request's verifies; thin line: from its lowest to its highest."
+        if everybody > len(frame):
+            said += f" {len(frame)} of {everybody:,} requests: those that a finding names, then those with the most verifies."
+        yield Chart(requests_figure(f"requests-{number}", frame), "Accept length by request", words(said))
+
+
+def pool_charts(number: int, process: ProcessRecording, marks: Sequence[Mark]) -> Iterator[Chart | Html]:
+    """Who owned the pages of each pool over time, as stacked areas and page by page."""
+    found = [
+        series
+        for series in pool_series(Timeline(process, checkpoints=1))
+        if series.high[Use.UNKNOWN + 1 :].any()
+    ]
+    if not found:
+        yield words("Who holds which page can't be followed: no grant or free of a page was recorded.")
+    for place, series in enumerate(found[:MOST_POOLS]):
+        name = f"{number}-{place}"
+        title = f"Who owns the pages of pool {series.pool}"
+        yield Chart(owners_figure(f"owners-{name}", series, marks), title, _owner_words(series), wide=True)
+        title = f"Pages of pool {series.pool} over time"
+        yield Chart(heat_figure(f"pages-{name}", series, marks), title, _heat_words(series), wide=True)
+    if len(found) > MOST_POOLS:
+        yield words(f"{amount(len(found) - MOST_POOLS, 'more pool')} not drawn.")
+
+
+def _owner_words(series: PoolSeries) -> Html:
+    said = f"{amount(series.pages, 'page')} of {amount(series.page_size, 'slot')}, as the recorded events leave them at the end of "
+    if series.span == 1:
+        said += "each step. What comes and goes inside a step is not seen."
+    else:
+        said += (
+            f"each {series.span:,} steps. The fewest and most of a span are those at its end and after the steps whose grants and "
+            f"frees leave the fewest and the most pages free: {int(series.looked.sum()):,} points in all."
+        )
+    rows = [
+        (WORDS[use], int(series.low[use].min()), int(series.high[use].max()), int(series.last[use, -1]))
+        for use in OWNERS
+        if series.high[use].any()
+    ]
+    numbers = table(("owner", "fewest pages", "most", "at the end"), rows)
+    return element(
+        "div",
+        element("p", said, class_="aside"),
+        element("details", element("summary", "The numbers"), numbers),
+    )
+
+
+def _heat_words(series: PoolSeries) -> Html:
+    if series.block == 1:
+        said = f"Each page by its own, at the end of {_spans(series)}."
+    else:
+        said = (
+            f"A row stands for {series.block} pages at the end of {_spans(series)}: the use that most of them have, but one in "
+            "two requests at once, in a transfer or in an open free group shows as soon as one page is."
+        )
+    used = [use for use in OWNERS if (series.blocks == use).any()]
+    keys = [
+        element("span", element("i", class_=f"swatch owner-{use.name.lower()}"), WORDS[use]) for use in used
+    ]
+    return element("div", element("p", *keys, class_="legend"), words(said))
+
+
+def _spans(series: PoolSeries) -> str:
+    return "each step" if series.span == 1 else f"each {series.span:,} steps"
+
+
+def event_charts(number: int, process: ProcessRecording, marks: Sequence[Mark]) -> Iterator[Chart | Html]:
+    """Moves, frees by reason, what the recorder left out."""
+    moved, freed, lost = moves(process), frees(process), drops(process)
+    if len(moved.frame):
+        same = int(moved.frame["same"].sum())
+        share = f"{100 * same / moved.total:.1f} %" if moved.total else "none"
+        said = f"{amount(moved.total, 'pair')} in all, {share} of them already in place (source is target). {_point(moved)}"
+        yield Chart(moves_figure(f"moves-{number}", moved, marks), "Moves", words(said))
+    else:
+        yield words("No move was recorded.")
+    if len(freed.frame):
+        said = f"{amount(freed.total, 'slot')} in all, by the reason that the engine's code path gives. {_bar(freed)}"
+        figure = counts_figure(f"frees-{number}", freed, "slots freed", marks, "slots")
+        yield Chart(figure, "Frees by reason", words(said))
+    else:
+        yield words("No free was recorded.")
+    if len(lost.frame):
+        said = f"{amount(lost.total, 'event')} in all, by table: what rests on them is unknown, never a finding. {_bar(lost)}"
+        figure = counts_figure(f"drops-{number}", lost, "events left out", marks, "events")
+        yield Chart(figure, "Left out by the recorder", words(said))
+    else:
+        yield words("The recorder left nothing out.")
+
+
+def _point(over: Over) -> str:
+    noun = "step" if over.axis == "step" else "event"
+    return (
+        "A point is one step."
+        if over.span == 1
+        else f"A point stands for {over.span:,} {noun}s, the band from fewest to most."
+    )
+
+
+def _bar(over: Over) -> str:
+    noun = "step" if over.axis == "step" else "event"
+    return f"A bar is one {noun}." if over.span == 1 else f"A bar is the sum over {over.span:,} {noun}s."

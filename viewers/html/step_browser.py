@@ -1,0 +1,114 @@
+"""Steps one by one: what each request drafted, accepted, moved and holds, as the inspector shows a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from speckv_debug.model.causes import RootCause
+from speckv_debug.model.lettering import letter
+from speckv_debug.model.text import amount, printable
+from speckv_debug.model.verify import SlotMove, VerifyStep
+from speckv_debug.recording.reader import Recording
+from speckv_debug.replay.steps import StepIndex
+from speckv_debug.viewers.html.drawing import LANES, ROOM, STRIPS, TREE
+from speckv_debug.viewers.html.markup import Html, element, table
+from speckv_debug.viewers.html.places import RecordedPlaces
+from speckv_debug.viewers.html.step_choice import Chosen, choose
+from speckv_debug.viewers.html.tabs import tabs
+
+MOST_PROCESSES = 8
+COLUMNS = ("k", "token", "row", "position", "source", "target", "engine moved")
+
+
+def step_section(
+    recording: Recording,
+    roots: Sequence[RootCause],
+    places: RecordedPlaces,
+    asked: tuple[int, int] | None,
+) -> Html:
+    """The embedded steps of each process, a tab a step, and plainly what is left out and how to get it."""
+    parts = []
+    for number, process in enumerate(recording.processes[:MOST_PROCESSES]):
+        index = places.steps_of(process.label)
+        if index is None or not len(index):
+            continue
+        own = [root for root in roots if root.finding.process == process.label]
+        title = (
+            [element("h3", "Process ", element("code", process.label))]
+            if len(recording.processes) > 1
+            else []
+        )
+        parts += [*title, _process(number, index, choose(index, own, asked), own, asked)]
+    if not parts:
+        parts.append(element("p", "No verify was recorded.", class_="aside"))
+    said = element("p", "", id="told", class_="aside", role="status")
+    return element("section", element("h2", "Step by step"), said, *parts, id="steps")
+
+
+def _process(
+    number: int, index: StepIndex, chosen: Chosen, roots: Sequence[RootCause], asked: tuple[int, int] | None
+) -> Html:
+    bad = {root.finding.step for root in roots}
+    panels = []
+    for step in chosen.steps:
+        name = f"{step} ✗" if step in bad else str(step)
+        panels.append((name, element("div", *_step(step, index, chosen.verifies[step], roots))))
+    words = element("p", _words(chosen, bool(bad), asked), class_="aside")
+    if not panels:
+        return element("div", words)
+    return element("div", words, tabs(f"step-{number}", panels, "Steps", keys=chosen.steps))
+
+
+def _words(chosen: Chosen, found: bool, asked: tuple[int, int] | None) -> str:
+    if asked:
+        shown = f"Embedded as asked for: steps {asked[0]} to {asked[1]}"
+    else:
+        shown = (
+            "Embedded: the steps around each finding"
+            if found
+            else "Embedded: the first steps, as nothing was found"
+        )
+    if not chosen.left_out:
+        return f"{shown}. Nothing is left out."
+    return f"{shown}. Not in this file: {chosen.left_out}. `speckv-debug report RECORDING --steps A:B` embeds steps A to B instead."
+
+
+def _step(step: int, index: StepIndex, verifies: Sequence[int], roots: Sequence[RootCause]) -> Iterator[Html]:
+    broken = [root.finding for root in roots if root.finding.step == step]
+    yield element("h3", f"Step {step}, {amount(len(verifies), 'verify', 'verifies')}")
+    for finding in broken:
+        yield element("p", "✗ ", element("code", finding.rule), f" {finding.message}", class_="message")
+    if not verifies:
+        yield element("p", "No verify in this step.", class_="aside")
+    named = {finding.request for finding in broken}
+    for at in verifies:
+        verify = index.verify(at)
+        yield _verify(verify, verify.request in named)
+
+
+def _verify(step: VerifyStep, wrong: bool) -> Html:
+    request = f"row {step.row}" if step.request is None else f"request {printable(step.request)}"
+    length = "unknown" if step.accept_len is None else step.accept_len
+    head = f"{'✗ ' if wrong else ''}{request}: accept length {length}"
+    if step.sampling == "simulated":
+        head += ", simulated: no real acceptance"
+    drawn = [(title, draw(step)) for title, draw in (TREE, LANES, STRIPS, ROOM)]
+    figures = [
+        element("figure", element("figcaption", title), picture) for title, picture in drawn if picture
+    ]
+    moves = (
+        table(COLUMNS, map(_move, step.moves), caption="From accept_index to the slot")
+        if step.moves
+        else Html()
+    )
+    drawings = element("div", *figures, class_="drawings")
+    return element("details", element("summary", head), drawings, moves, open=wrong, class_="verify")
+
+
+def _move(move: SlotMove) -> tuple[object, ...]:
+    if move.engine_source is None:
+        ran = "same slot" if move.in_place else "nothing recorded"
+    else:
+        ran = f"{move.engine_target} <- {move.engine_source}"
+    token = f"{letter(move.verify_row)} {'?' if move.token is None else move.token}"
+    return (move.k, token, move.verify_row, move.position, move.source, move.target, ran)

@@ -1,0 +1,97 @@
+"""Which steps a report embeds: around each finding, those that were asked for, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from speckv_debug.model.causes import RootCause
+from speckv_debug.model.finding import Severity
+from speckv_debug.model.text import amount
+from speckv_debug.replay.ragged import NULL, Int64s
+from speckv_debug.replay.steps import StepIndex
+
+AROUND = 2
+"""Steps before and after that of a finding."""
+MOST_AROUND, MOST_ASKED = 24, 200
+MOST_VERIFIES = 400
+"""Verifies of all embedded steps of a process together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Steps of one process.
+
+    Attributes:
+        steps: Ascending.
+        verifies: Step → indices of its verifies in the `StepIndex`, those of findings first.
+        known: How many steps with a verify the process has.
+        left_out: In words, what is not embedded; empty if everything is.
+    """
+
+    steps: tuple[int, ...]
+    verifies: dict[int, tuple[int, ...]]
+    known: int
+    left_out: str
+
+
+def choose(index: StepIndex, roots: Sequence[RootCause], asked: tuple[int, int] | None) -> Chosen:
+    """The steps around the root causes of this process, or those of the interval `[A, B]` that was asked for."""
+    known = np.unique(index.step[index.step != NULL])
+    wanted = _asked(known, asked) if asked else _around(known, roots)
+    most = MOST_ASKED if asked else MOST_AROUND
+    steps = wanted[:most]
+    named = {root.finding.request for root in roots}
+    verifies, room = dict[int, tuple[int, ...]](), MOST_VERIFIES
+    for step in steps:
+        mine = sorted(index.find(step), key=lambda at: index.request[at] not in named)
+        verifies[step], room = tuple(mine[:room]), max(0, room - len(mine))
+    hidden = sum(len(index.find(step)) for step in steps) - sum(map(len, verifies.values()))
+    return Chosen(
+        tuple(sorted(steps)),
+        verifies,
+        len(known),
+        _left_out(len(known), int(np.isin(wanted, known).sum()), wanted, steps, hidden, asked),
+    )
+
+
+def _asked(known: Int64s, asked: tuple[int, int]) -> list[int]:
+    first, last = asked
+    found: list[int] = known[(known >= first) & (known <= last)].tolist()
+    return found
+
+
+def _around(known: Int64s, roots: Sequence[RootCause]) -> list[int]:
+    """The worst findings' steps first, each with its neighbours; where nothing is found the first steps."""
+    at = [root.finding.step for root in roots if root.finding.severity is not Severity.NOTE]
+    found: dict[int, None] = {}
+    for step in at:
+        if step is not None:
+            middle = int(np.searchsorted(known, step))
+            near = known[max(0, middle - AROUND) : middle + AROUND + 1].tolist()
+            found |= dict.fromkeys([step, *sorted(near, key=lambda each: abs(each - step))])
+    return list(found) or known[: 2 * AROUND + 1].tolist()
+
+
+def _left_out(
+    known: int,
+    with_verify: int,
+    wanted: Sequence[int],
+    steps: Sequence[int],
+    hidden: int,
+    asked: tuple[int, int] | None,
+) -> str:
+    said = []
+    if asked and not steps:
+        said.append(f"no step from {asked[0]} to {asked[1]} has a verify")
+    if more := len(wanted) - len(steps):
+        said.append(
+            f"{amount(more, 'more step')} {'asked for' if asked else 'around findings'} left out for size"
+        )
+    if rest := known - with_verify:
+        said.append(f"{amount(rest, 'other step')} of {known:,} with a verify")
+    if hidden:
+        said.append(f"{amount(hidden, 'verify', 'verifies')} of the steps shown, for size")
+    return "; ".join(said)
