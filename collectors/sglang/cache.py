@@ -9,6 +9,8 @@ from speckv_debug.collectors.calls import Call
 from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang.engine import node_number, path_slots
 from speckv_debug.collectors.sglang.journal import SETTLE
+from speckv_debug.collectors.sglang.recurrent_slots import POOL as STATES
+from speckv_debug.collectors.sglang.recurrent_slots import copied_state, kept_state, tree_keeps_states
 from speckv_debug.collectors.sglang.requests import request_id
 from speckv_debug.collectors.sglang.scene import Scene, tensor_like
 from speckv_debug.collectors.sglang.sessions import is_lent
@@ -20,6 +22,7 @@ class CacheHooks:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._keeps_states = tree_keeps_states(scene.engine)
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         yield from ()
@@ -57,12 +60,18 @@ class CacheHooks:
                     "key_len": length,
                 }
                 journal.lead(held, "cache", action="insert", **self._whose(), pool="full", **columns)
+            state = kept_state(params, result) if self._keeps_states else None
+            if state is not None:
+                node = node_number(getattr(result, "last_device_node", None))
+                columns = {"node": node, "slots": stage(state), "key_len": length}
+                journal.lead(held, "cache", action="insert", **self._whose(), pool=STATES, **columns)
         self._scene.activity.inserted()
 
     def match(self, call: Call) -> Steps:
         """match_prefix(params): also asked by the scheduling policy, for a request that is not admitted yet."""
-        result = yield
         params = call["params"]
+        before = copied_state(params) if self._keeps_states else None
+        result = yield
         if self._is_off(call) or is_lent(result.last_device_node):
             return
         request = request_id(getattr(params, "req", None)) or self._scene.activity.request.request
@@ -71,6 +80,12 @@ class CacheHooks:
         count = 0 if served is None else result_length(result)
         lengths = {"key_len": len(params.key), "served_len": count}
         self._scene.journal.emit("cache", action="match", request=request, node=node, **columns, **lengths)
+        state = copied_state(params) if self._keeps_states else None
+        if state is not None and state is not before:
+            columns = {"slots": stage(state.reshape(-1)), "pool": STATES}
+            self._scene.journal.emit(
+                "cache", action="match", request=request, node=node, **columns, **lengths
+            )
 
     def _served(self, result: Any) -> tuple[Any, int | None]:
         """Slots that a match serves; 0.5.22 and later give their number and the node."""

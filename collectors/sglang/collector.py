@@ -29,6 +29,7 @@ from speckv_debug.collectors.sglang.moves import MoveHooks
 from speckv_debug.collectors.sglang.notices import NoticeHooks
 from speckv_debug.collectors.sglang.pages import PageHooks
 from speckv_debug.collectors.sglang.recurrent import RecurrentHooks
+from speckv_debug.collectors.sglang.recurrent_slots import RecurrentSlotHooks
 from speckv_debug.collectors.sglang.references import ReferenceHooks
 from speckv_debug.collectors.sglang.release import ReleaseHooks
 from speckv_debug.collectors.sglang.releases import tier
@@ -236,6 +237,7 @@ def _groups(scene: Scene) -> Iterator[HookGroup]:
     yield ReferenceHooks(scene)
     yield RingHooks(scene)
     yield RecurrentHooks(scene)
+    yield RecurrentSlotHooks(scene)
     yield CacheHooks(scene)
     yield SessionHooks(scene)
     yield NoticeHooks(scene)

@@ -8,6 +8,7 @@ from speckv_debug.collectors.sglang import levels
 from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.families import CHAIN_HOOKS, NGRAM, TREE, needs_of, without_unseen
 from speckv_debug.collectors.sglang.recurrent import COMMITS
+from speckv_debug.collectors.sglang.recurrent_slots import SLOTS, state_allocator
 from speckv_debug.collectors.sglang.rings import clearing_hooks
 
 SCHEDULING = ("next_batch", "run_batch", "process_result")
@@ -144,6 +145,9 @@ def _beside(engine: Engine, needs: dict[str, tuple[str, ...]]) -> dict[str, tupl
             found[table] = (*found[table], *REFERENCES)
     if rings := clearing_hooks(engine.target_pool):
         found["state_clear"] = rings
+    if state_allocator(engine) is not None:
+        for table in ("alloc", "free"):
+            found[table] = (*found[table], *SLOTS)
     if engine.has_recurrent_state and engine.algorithm in (*TREE, NGRAM):
         found["state_commit"] = COMMITS
     if hooks := TRANSFERS.get(str(engine.argument("disaggregation_mode"))):

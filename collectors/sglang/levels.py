@@ -20,6 +20,7 @@ HOOKS = dict.fromkeys(
         *("group_begin", "group_end", "prepare_verify", "prepare_verify_ngram"),
         *("match", "lock", "unlock", "reset", "admit", "admit_chunk", "compact"),
         *("arrive", "next_batch", "process_result", "free_swa", "swa_set", "swa_clear"),
+        *("mamba_alloc", "mamba_free"),
     ),
     DETAILED,
 )

@@ -91,6 +91,12 @@ def _groups(scene: Any, parts: dict[str, Any]) -> Iterator[Any]:
         return
     yield V1Hooks(scene)
     yield PageHooks(scene)
+    if "tree" in parts:
+        from speckv_debug.collectors.sglang.cache import CacheHooks
+        from speckv_debug.collectors.sglang.recurrent_slots import RecurrentSlotHooks
+
+        yield RecurrentSlotHooks(scene)
+        yield CacheHooks(scene)
     if "target_pool" in parts:
         from speckv_debug.collectors.sglang.references import ReferenceHooks
         from speckv_debug.collectors.sglang.rings import RingHooks

@@ -83,6 +83,38 @@ def test_pages_spread_over_ranks_are_counted_as_the_engines_leak_check_counts_th
     assert [finding.rule for finding in recording.check("OWN-CONSERVE").findings] == ["OWN-CONSERVE"]
 
 
+STATES = [
+    {"name": "full", "kind": "full", "slots": 32, "page_size": 1, "reserved_slots": 1},
+    {"name": "mamba", "kind": "mamba", "slots": 8, "page_size": 1, "reserved_slots": 1, "namespace": "mamba"},
+]
+OF_STATES = ("ST-MAMBA", "OWN-DFREE")
+
+
+@pytest.mark.parametrize(
+    "release", ["0.5.23", *(pytest.param(r, marks=pytest.mark.full) for r in ("0.5.15", "0.5.18", "0.5.21"))]
+)
+def test_recurrent_states_that_the_tree_keeps_serves_and_gives_up(release: str) -> None:
+    told = run("real_mamba_tree.py", release=release)
+    assert told["failures"] == []
+    assert (told["taken"], told["known"], told["hit"], told["missed"]) == (False, True, told["first"], None)
+    states = [e for e in told["events"] if e.get("pool") == "mamba"]
+    kept = [(e["action"], e["slots"]) for e in states if e["event"] == "cache"]
+    assert kept == [(action, told["first"]) for action in ("insert", "match", "evict")]
+    assert [(e["event"], e["slots"]) for e in states if e["event"] != "cache"] == [
+        ("alloc", [1]), ("alloc", [2]), ("free", [2]), ("alloc", [3]), ("free", [1]),
+    ]  # fmt: skip
+    result = recorded(told, also=("state_commit",), pools=STATES).check(*OF_STATES)
+    assert result.findings == () and result.checked == {"ST-MAMBA": 1, "OWN-DFREE": 4}
+
+
+@pytest.mark.parametrize(("fault", "rule"), [("freed-twice", "OWN-DFREE"), ("stale-state", "ST-MAMBA")])
+@pytest.mark.full
+def test_a_fault_in_what_the_tree_keeps_of_states(fault: str, rule: str) -> None:
+    told = run("real_mamba_tree.py", fault)
+    result = recorded(told, also=("state_commit",), pools=STATES).check(*OF_STATES)
+    assert {finding.rule for finding in result.findings} == {rule}
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("release", ["0.5.15", "0.5.21", "0.5.23"])
 def test_the_recurrent_state_behind_the_last_accepted_row_is_kept(release: str) -> None:
