@@ -10,13 +10,15 @@ from benchmarks.mutation.state import Life, Line, State, life
 
 READERS = frozenset({"forward", "accept", "compact", "pool_stat", "release", "row_free"})
 """Events that look at what was done before them: launches, accounts and ends."""
+COMPUTING = frozenset({"forward", "accept", "compact"})
+"""Of these, those that read what lies in memory: KV, and predictions that are handed on. Nothing else tells what is there,
+and what nobody reads before it is overwritten, or the recording ends, changes nothing."""
 PARTS = (
     "rows",
     "lengths",
     "outputs",
     "tokens",
     "placed",
-    "fronts",
     "free",
     "granted",
     "tree",
@@ -75,7 +77,9 @@ def _read(base: State, mutant: State, line: Line) -> str:
     if line["event"] == "reserve":
         row, epoch = life(line)
         return "" if _host(base, row, epoch) == _host(mutant, row, epoch) else "lengths"
-    return difference(base, mutant) if line["event"] in READERS else ""
+    if line["event"] not in READERS:
+        return ""
+    return difference(base, mutant) or (in_memory(base, mutant) if line["event"] in COMPUTING else "")
 
 
 def difference(base: State, mutant: State) -> str:
@@ -85,6 +89,13 @@ def difference(base: State, mutant: State) -> str:
             return part
     if base.table != mutant.table and _slots(base) != _slots(mutant):
         return "table"
+    return ""
+
+
+def in_memory(base: State, mutant: State) -> str:
+    """What differs of what lies in memory for lives that hold their row."""
+    if _fronts(base) != _fronts(mutant):
+        return "fronts"
     if base.kv != mutant.kv and _content(base) != _content(mutant):
         return "kv"
     return ""
@@ -98,6 +109,12 @@ def _slots(state: State) -> dict[Life, dict[int, int]]:
             end = _host(state, row, epoch)[1] if pool == state.main else None
             seen[pool, row, epoch] = entries if end is None else {p: s for p, s in entries.items() if p < end}
     return seen
+
+
+def _fronts(state: State) -> dict[Life, list[int]]:
+    """The predictions handed on, of lives that hold their row: those of others nobody reads."""
+    held = {(row, epoch) for row, (epoch, _) in state.rows.items()}
+    return {mine: tokens for mine, tokens in state.fronts.items() if mine in held}
 
 
 def _content(state: State) -> dict[Life, list[tuple[int, int] | None]]:

@@ -109,7 +109,8 @@ def _row_free(state: State, line: Line) -> None:
 
 
 def _table_write(state: State, line: Line) -> None:
-    row = state.table[line.get("pool") or state.main, *life(line)]
+    """A pool that has its ids from another one (the draft pool) is looked up in that one's table: there is no second."""
+    row = state.table[state.allocator(line), *life(line)]
     row |= {(line.get("start") or 0) + k: slot for k, slot in enumerate(line.get("slots") or ())}
 
 
@@ -168,8 +169,10 @@ def _compact(state: State, line: Line) -> None:
 def _hand_on(state: State) -> None:
     """The predictions that stand in front of each request's block once they are compacted."""
     after, before = (state.compacted.get(name) or [] for name in ("after", "before"))
-    at = 0
+    at, step = 0, state.compacted.get("step")
     for verify in state.batch:
+        if verify.get("step") != step:
+            continue  # of the step before: it comes first where the accepts of its own come later
         first = (verify.get("block_start") or 0) if len(after) == len(before) else at
         state.fronts[life(verify)] = after[first : first + (verify.get("accept_len") or 0)]
         at += len(verify.get("accept_index") or ())

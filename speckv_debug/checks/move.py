@@ -195,6 +195,8 @@ def _explain_second(launches: MoveLaunches, i: int, slot: int, call: int) -> Det
 def move_before_read(scope: Settlements) -> Judgement:
     """Accepted rows that are not in place are moved, and their predictions compacted, before `[L, L + n)` is read.
 
+    Predictions are read by the drafter, too, which stores them behind the verify.
+
     Exceptions: a path that is a prefix needs no move; the engine may fold the move into its next step, or change the
     request row instead of moving data; without a reader in the recording nothing is known.
     """

@@ -45,7 +45,7 @@ def _explain_use(uses: RowUses, i: int) -> Details:
     if uses.late[i]:
         return Details(
             message=f"{table} of {named(place.request)} names {row}, which was given back at event {uses.returned[life]}",
-            expected="a row grows only for the request that holds it",
+            expected="a row is prepared, grows and is released only for the request that holds it",
             actual=f"{table} at event {place.seq}, row_free at event {uses.returned[life]}",
         )
     owner = named(uses.owner(i))

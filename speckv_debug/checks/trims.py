@@ -33,8 +33,8 @@ NAMES = {
 def nothing_kept_past_the_target(trims: SessionTrims) -> Judgement:
     """After the trim of a session's row no length and no cursor reaches past the target.
 
-    Judged by the lengths that the host reports next: committed and the window's cursor end at the target, what is allocated
-    at the end of the target's page.
+    Judged by the lengths that the host reports next, or by those before the trim where the session is saved without others:
+    committed and the window's cursor end at the target, what is allocated at the end of the target's page.
 
     Exceptions: cursors that end earlier: the window's cursor takes the rest of a page along, which the next turn prefills
     again, and a retracted turn tries again one token short.

@@ -84,6 +84,19 @@ class NextReads:
                 return at
         return int(self.forward[verify])
 
+    def storing(self, verify: int) -> int:
+        """`seq` of the drafter's forward that stores what the verify put out, in its own step; END if there is none."""
+        batch, forward = self._verifies, self._columns("forward")
+        row, step, seq = int(batch.row[verify]), int(batch.step[verify]), forward.ints("seq")
+        own = self._storing & (forward.ints("row") == row) & (forward.ints("step") == step)
+        known = step != NULL and row != NULL
+        return int(seq[own & (seq > batch.seq[verify])].min(initial=END)) if known else END
+
+    @cached_property
+    def _storing(self) -> Mask:
+        forward = self._columns("forward")
+        return mask(of_drafter(forward, self._info) & forward.texts("mode").equal("draft_extend"))
+
     def _row_ends(self, row: int, seq: int) -> int:
         ends = self._frees.get(row, [])
         at = bisect_right(ends, seq)

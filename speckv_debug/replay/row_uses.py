@@ -16,8 +16,10 @@ from speckv_debug.replay.slot_events import padding_rows
 GRANT, RETURN = "row_alloc", "row_free"
 USING = ("alloc", "reserve", "lengths", "forward", "accept", "release")
 """Tables of what is done for a request in its row."""
-GROWING = ("alloc", "reserve")
-"""Of these, what is done only for a request that runs: a result or a last forward may come after the row's return."""
+HOLDING = ("alloc", "reserve", "lengths", "release")
+"""Of these, what is done only for a request that holds its row: a result or a last forward may come after its return."""
+PREPARING = ("extend", "spec_prepare", "session_restore")
+"""Causes of lengths that are no result."""
 LIFE, STRANGER, LATE, NAMELESS = range(4)
 """Kinds of instances."""
 
@@ -103,7 +105,7 @@ class RowUses:
 
     @property
     def late(self) -> Mask:
-        """Growth of a life whose row had been given back."""
+        """What is done for a life whose row had been given back."""
         return mask(self.kind_of == LATE)
 
     @property
@@ -177,11 +179,15 @@ class RowUses:
         yield np.full(len(first), STRANGER), table[first], event[first]
 
     def _late(self) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
-        """Growth of lives whose row had been given back."""
+        """What is done for lives whose row had been given back."""
         returned = np.append(self.returned, NEVER)
-        for name in GROWING:
+        for name in HOLDING:
             number = self.tables.index(name)
-            rows = np.flatnonzero(self._columns[number].ints("seq") > returned[self.lives.of(name)])
+            columns = self._columns[number]
+            late = columns.ints("seq") > returned[self.lives.of(name)]
+            if name == "lengths":
+                late &= columns.texts("cause").equal(*PREPARING)
+            rows = np.flatnonzero(late)
             yield np.full(len(rows), LATE), np.full(len(rows), number), rows
 
     def _nameless(self) -> Iterator[tuple[Int64s, Int64s, Int64s]]:

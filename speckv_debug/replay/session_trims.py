@@ -26,9 +26,11 @@ class SessionTrims(Picked):
 
     Attributes:
         after: The life's next `lengths` event, -1 if there is none or it tells of something else.
+        saved: `seq` of the session's save where no `lengths` came before it, though all are recorded; NEVER otherwise.
     """
 
-    columns_from = ("lengths", "release")
+    reads = ("cache",)
+    columns_from = ("lengths", "release", "cache")
     rests_on: Mapping[str, tuple[str, ...]] = {
         "lengths": ("row", "epoch", "cause"),
         "release": ("row", "epoch", "kind"),
@@ -38,6 +40,7 @@ class SessionTrims(Picked):
         super().__init__(lengths, "release", lengths.columns("release").texts("kind").equal(TRIM))
         self._table = lengths.columns("lengths")
         self.after = self._next()
+        self.saved = self._saves()
 
     def _next(self) -> Int64s:
         """Only the event right behind the trim counts: a later one would tell of another length."""
@@ -48,6 +51,28 @@ class SessionTrims(Picked):
         after = np.append(rows, -1)[first_with((own,), seqs, (self.life,), self.ints("seq"))]
         told = np.append(self._table.texts("cause").equal(TRIM), False)
         return np.where(told[after], after, -1)
+
+    def _saves(self) -> Int64s:
+        cache, drops = self.lengths.columns("cache"), self.lengths.columns("drop")
+        rows = np.flatnonzero(cache.texts("action").equal("session_save"))
+        found = np.full(len(self), NEVER, dtype=np.int64)
+        if not len(self) or not len(rows) or not self.info.records("lengths", TRIM):
+            return found
+        left_out = drops.texts("table").equal("lengths") | ~drops.texts("table").known
+        late = drops.ints("seq")[left_out].max(initial=NULL)
+        names, seqs = cache.texts("request"), cache.ints("seq")
+        mine, since, until = self.columns.texts("request"), self.ints("seq"), self._told_next()
+        for at in np.flatnonzero((self.after < 0) & (since > late)).tolist():
+            name, first = mine[int(self.index[at])], int(since[at])
+            own = [int(seqs[row]) for row in rows.tolist() if name is not None and names[row] == name]
+            found[at] = min((seq for seq in own if first < seq < until[at]), default=NEVER)
+        return found
+
+    def _told_next(self) -> Int64s:
+        """`seq` of the life's next `lengths` of the main pool, whatever it tells; NEVER if there is none."""
+        rows = np.flatnonzero(self.lengths.main & (self.lengths.lives.of("lengths") >= 0))
+        own, seqs = self.lengths.lives.of("lengths")[rows], self._table.ints("seq")[rows]
+        return np.append(seqs, NEVER)[first_with((own,), seqs, (self.life,), self.ints("seq"))]
 
     @property
     def looks_further(self) -> Mask:
@@ -73,8 +98,9 @@ class SessionTrims(Picked):
         return np.append(self._table.ints(name), NULL)[earlier]
 
     def cursor(self, name: str) -> Int64s:
-        """A cursor behind the trim, NULL if it is not told."""
-        return np.append(self._table.ints(name), NULL)[self.after]
+        """A cursor behind the trim, as it was where the session is saved without other lengths; NULL if it is not told."""
+        told = np.append(self._table.ints(name), NULL)[self.after]
+        return np.where(self.saved != NEVER, self.before(name), told) if len(self) else told
 
     def bound(self, name: str) -> Int64s:
         """How far that cursor may reach."""
@@ -91,6 +117,6 @@ class SessionTrims(Picked):
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """From the release to the lengths behind it, to the end where none follow."""
+        """From the release to the lengths behind it or the save without any, to the end where none follow."""
         ends = np.append(self._table.ints("seq"), NEVER)[self.after]
-        return self.ints("seq"), ends
+        return self.ints("seq"), np.minimum(ends, self.saved)

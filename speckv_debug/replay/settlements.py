@@ -119,6 +119,8 @@ class Settlements:
         uncompacted = [
             name for name, steps in self._compacted_steps.items() if step != NULL and step not in steps
         ]
+        if uncompacted and not unmoved:
+            reader = min(reader, self._readers.storing(index))
         return Unsettled(reader=reader, unmoved=tuple(unmoved), uncompacted=tuple(uncompacted))
 
     def _due(self, index: int) -> list[tuple[int, int, int]]:

@@ -18,7 +18,11 @@ from speckv_debug.recording.jsonl_export import export_jsonl
 from speckv_debug.recording.jsonl_import import import_jsonl
 
 HEAD: Line = {
-    "pools": [{"name": "full", "kind": "full", "slots": 16, "page_size": 4, "reserved_slots": 4}],
+    "pools": [
+        {"name": "full", "kind": "full", "slots": 16, "page_size": 4, "reserved_slots": 4},
+        {"name": "draft", "kind": "draft", "allocated_by": "full"},
+        {"name": "swa", "kind": "swa", "slots": 16, "page_size": 4},
+    ],
     "settings": {"accept_index_rows": "flat"},
 }
 WHO: Line = {"request": "a", "row": 1, "epoch": 1}
@@ -36,7 +40,7 @@ ACCEPT: Line = {
 
 
 def run() -> list[Line]:
-    """A prompt of two, a verify that accepts its first and third row, the end."""
+    """A prompt of two, a verify that accepts its first and third row, the next draft, the end."""
     lines: list[Line] = [
         {"event": "row_alloc", **WHO},
         {"event": "alloc", **WHO, "slots": [4, 5, 6, 7, 8, 9], "pool": "full"},
@@ -47,6 +51,7 @@ def run() -> list[Line]:
         ACCEPT | WHO,
         {"event": "move", "pool": "full", "src": [6, 8, 0], "tgt": [6, 7, 0], "caller": "accept"},
         {"event": "lengths", **WHO, "committed": 4, "allocated": 6, "cause": "verify_commit"},
+        {"event": "forward", **WHO, "mode": "draft", "pool": "draft"},
         {"event": "pool_stat", "pool": "full", "available": 8, "total": 16},
         {"event": "free_group", "action": "begin", "group": 1},
         {"event": "free", **WHO, "slots": [4, 5, 6, 7, 8, 9], "pool": "full", "group": 1},
@@ -70,14 +75,14 @@ def matters(index: int, **columns: Any) -> str:
 
 def test_the_model_follows_tokens_slots_and_free_pages() -> None:
     state = State(HEAD)
-    for line in run()[:10]:
+    for line in run()[:11]:
         state.take(line)
     assert state.tokens[1, 1] == {0: 1, 1: 2, 2: 3, 3: 5} and state.outputs[1, 1] == {2: 3, 3: 5, 4: 9}
     assert [state.kv[state.table["full", 1, 1][p]] for p in range(4)] == [(1, 0), (2, 1), (3, 2), (5, 3)]
     assert account(state, {"pool": "full"}) == {
         "available": 8, "evictable": 0, "protected": 0, "session": 0, "total": 16,
     }  # fmt: skip
-    for line in run()[10:]:
+    for line in run()[11:]:
         state.take(line)
     assert dict(state.free["full"]) == {1: 1, 2: 1, 3: 1, 4: 1} and not state.rows
 
@@ -97,6 +102,8 @@ def test_the_model_follows_tokens_slots_and_free_pages() -> None:
         ("lengths", 1, {"committed": 3}, "lengths"),
         ("lengths", 0, {"allocated": 5}, "lengths"),
         ("lengths", 1, {"cause": "extend"}, ""),
+        ("table_write", 0, {"pool": "draft"}, ""),
+        ("table_write", 0, {"pool": "swa"}, "table"),
         ("table_write", 0, {"slots": [4, 5, 6, 7, 8, 10]}, "table"),
         ("alloc", 0, {"slots": [4, 5, 6, 7]}, "free"),
         ("free", 0, {"reason": "other"}, ""),
@@ -109,6 +116,13 @@ def test_the_model_follows_tokens_slots_and_free_pages() -> None:
 )  # fmt: skip
 def test_what_matters(event: str, number: int, columns: Line, differs: str) -> None:
     assert matters(at(event, number), **columns) == differs
+
+
+def test_what_lies_in_memory_and_nobody_reads() -> None:
+    lines = [line for line in run() if line.get("mode") != "draft"]
+    index = next(i for i, line in enumerate(lines) if line["event"] == "move")
+    moved = [lines[index] | {"src": [6, 7, 0]}]
+    assert not consequence(HEAD, lines[:index], lines[index : index + 1], moved, lines[index + 1 :])
 
 
 def test_what_nobody_looks_at_before_it_is_right_again() -> None:

@@ -288,6 +288,16 @@ def test_a_table_that_is_not_whole_is_no_evidence(judge: Build, verify: Build, r
     assert [unknown.why for unknown in result.unknown] == ["move was not recorded whole"]
 
 
+def test_a_drafter_that_stores_predictions_reads_them(judge: Build, verify: Build) -> None:
+    line = verify()
+    who = {name: line[name] for name in ("request", "row", "epoch", "step")}
+    stored = {"event": "forward", "mode": "draft_extend", "pool": "draft", "padded": False, **who}
+    call = move(DUE_SRC, DUE_TGT)
+    assert broken(judge(line, call, stored, only=("MOV-MISSING",))) == ["MOV-MISSING"]
+    assert not judge(line, call, COMPACT, stored, only=("MOV-MISSING",)).findings
+    assert not judge(line, call, stored | {"step": 2}, only=("MOV-MISSING",)).findings
+
+
 def test_a_compaction_that_is_missing(judge: Build, verify: Build, reader: Any) -> None:
     call = move(DUE_SRC, DUE_TGT)
     (finding,) = judge(verify(), call, reader, only=("MOV-MISSING",)).findings

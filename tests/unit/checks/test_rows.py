@@ -121,7 +121,7 @@ def a_result_comes_after_the_row_went_back() -> Run:
     grant(run, 1, "a")
     told(run, 1, "a")
     back(run, 1, "a")
-    told(run, 1, "a")
+    run.add("lengths", **run.who(1, "a", 1), committed=6, allocated=8, cause="verify_commit")
     return run
 
 
@@ -414,3 +414,18 @@ def test_a_return_that_names_no_life() -> None:
     assert not run.check(RULE).findings
     del run.lines[-2]
     assert run.check(RULE).findings
+
+
+@pytest.mark.parametrize(
+    ("table", "columns"),
+    [
+        ("lengths", {"committed": 4, "allocated": 4, "cause": "session_restore"}),
+        ("release", {"committed": 4, "allocated": 4, "kind": "finish"}),
+    ],
+)
+def test_what_is_done_for_a_life_whose_row_went_back(table: str, columns: dict[str, Any]) -> None:
+    run = Run()
+    grant(run, 1, "a")
+    back(run, 1, "a")
+    run.add(table, **run.who(1, "a", 1), **columns)
+    assert f"{table} of request a names row 1 (epoch 1)" in run.only_finding(RULE).message

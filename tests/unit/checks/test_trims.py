@@ -134,3 +134,28 @@ def test_lost_between_the_trim_and_its_lengths() -> None:
     run.lines[-1]["seq"] += 1
     result = run.check(RULE)
     assert not result.findings and result.unknown
+
+
+def saved_without_lengths(*between: dict[str, Any]) -> Run:
+    run = trimmed()
+    for columns in between:
+        run.add("lengths", **run.who(1, None, 1), **columns)
+    run.cache("session_save", span(8, 17), request="r1")
+    return run
+
+
+def test_a_session_is_saved_with_the_lengths_before_the_trim() -> None:
+    found = saved_without_lengths().only_finding(RULE)
+    assert found.actual == "committed 13, allocated 16"
+
+
+def test_a_session_is_saved_with_lengths_of_another_cause() -> None:
+    result = saved_without_lengths({"committed": 9, "allocated": 9, "cause": "finish"}).check(RULE)
+    assert not result.findings and result.unknown
+
+
+def test_lengths_that_the_recorder_left_out_may_be_noted_late() -> None:
+    run = saved_without_lengths()
+    run.add("drop", table="lengths", rows=1, why="queue full")
+    result = run.check(RULE)
+    assert not result.findings and result.unknown
