@@ -55,6 +55,7 @@ def some_states(seed: int) -> EngineConfig:
         drafting="dspark" if base.topk == 1 and seed % 8 < 4 else "eagle",
         draft_noise=0.02,
         shape=ModelShape(layers=4),
+        indexed=draw.choice([None, 24, 48]),
     )
     room = (LONGEST_STATEFUL + config.reserve) * draw.choice([1.1, 1.6, 2.5])
     return replace(config, slots=page_ceil(int(room), config.page_size))

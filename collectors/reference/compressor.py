@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from speckv_debug.collectors.reference.compression import C4, C128, Compression
+from speckv_debug.collectors.reference.config import ModelShape
+from speckv_debug.collectors.reference.indexer import Indexer
 from speckv_debug.collectors.reference.model import DTYPE
 
 WEIGHT_GAIN = 3.0
@@ -81,18 +83,21 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideWeights:
-    """Weights of all that a target has beside its keys and values; without `recurrence` no recurrent layer."""
+    """Weights of all that a target has beside its keys and values; without `recurrence` no recurrent layer, without `indexer` all is attended to."""
 
     c4: Compressor
     c128: Compressor
     recurrence: Recurrence | None
+    indexer: Indexer | None
 
     @classmethod
-    def draw(cls, hidden: int, seed: int, *, recurrent: bool) -> SideWeights:
-        """Equal for equal seeds."""
+    def draw(cls, shape: ModelShape, seed: int, *, recurrent: bool, indexed: int | None) -> SideWeights:
+        """Equal for equal seeds; with `indexed`, that many positions are chosen by an indexer."""
+        hidden = shape.hidden
         recurrence = Recurrence(hidden, seed + 43) if recurrent else None
         return cls(
             c4=Compressor(C4, hidden, seed + 41),
             c128=Compressor(C128, hidden, seed + 42),
             recurrence=recurrence,
+            indexer=Indexer(hidden, shape.head_dim, indexed, seed + 44) if indexed else None,
         )

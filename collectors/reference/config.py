@@ -49,6 +49,7 @@ class EngineConfig:
         compressed: The window's layers also attend to compressed KV (DeepSeek-V4): layer 1 by C128, layer 3 by C4.
         c4_state: Whose the state of the C4 compressor is: that of the window's page (before A5), or the request row's (A5).
         c128_page: Entries a page of C128 KV; the prefix tree keeps whole pages, of 128 positions an entry.
+        indexed: Positions that layer 0 attends to, which an indexer chooses; None for all; with `compressed` only.
         recurrent: Layer 2 also has a recurrent state; with `compressed` only.
         drafting: `eagle` writes the states of all verify rows, then clears; `dspark` writes those of accepted rows (a chain).
     """
@@ -73,6 +74,7 @@ class EngineConfig:
     compressed: bool = False
     c4_state: Literal["page", "request"] = "request"
     c128_page: int = 1
+    indexed: int | None = None
     recurrent: bool = False
     drafting: Literal["eagle", "dspark"] = "eagle"
     shape: ModelShape = ModelShape()
@@ -95,8 +97,8 @@ class EngineConfig:
             raise ValueError("dspark drafts a greedy chain (topk 1)")
         if self.compressed:
             self._refuse_compressed()
-        elif self.recurrent:
-            raise ValueError("recurrent needs compressed")
+        elif self.recurrent or self.indexed:
+            raise ValueError("recurrent and indexed need compressed")
 
     def _refuse_compressed(self) -> None:
         """Sizes at which states and pages of compressed KV can't be addressed."""

@@ -13,6 +13,7 @@ from speckv_debug.collectors.reference.compressor import SideWeights
 from speckv_debug.collectors.reference.config import EngineConfig
 from speckv_debug.collectors.reference.drafter import Drafter
 from speckv_debug.collectors.reference.growing import Growing
+from speckv_debug.collectors.reference.indexer import IndexPool
 from speckv_debug.collectors.reference.model import Transformer, Weights
 from speckv_debug.collectors.reference.observe import Emitter, Observer
 from speckv_debug.collectors.reference.pool import KVPool
@@ -44,7 +45,7 @@ class Engine:
         weights = Weights(config.shape, config.seed)
         positions = config.context_len + config.reserve + config.page_size
         side = (
-            SideWeights.draw(config.shape.hidden, config.seed, recurrent=config.recurrent)
+            SideWeights.draw(config.shape, config.seed, recurrent=config.recurrent, indexed=config.indexed)
             if config.compressed
             else None
         )
@@ -88,6 +89,9 @@ class Engine:
         pool.states = self.states = States(
             self.config, self.model.side, self.table, self.peers, self.observer
         )
+        if indexer := self.model.side.indexer:
+            pool.index_pool = IndexPool(size, indexer.width, self.observer)
+            pool.index = pool.index_pool.memory
         return pool
 
     def run(self, jobs: Iterable[Job]) -> dict[str, Request]:

@@ -16,11 +16,19 @@ if TYPE_CHECKING:
 
 ROPE_BASE = 100.0
 LOGIT_GAIN = 2.5
+INDEXED_LAYER = 0
+"""The layer of the target that an indexer chooses positions for, where it has one."""
 DTYPE = torch.float64
 
 
 class KVStore(Protocol):
-    """Keys and values by layer and slot; attention reads nothing else."""
+    """Keys and values by layer and slot; attention reads nothing else.
+
+    Attributes:
+        index: `[slots, width]` keys of the indexer, where the model has one.
+    """
+
+    index: Tensor
 
     def write(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
         """Store `[n, heads, head_dim]` at `slots` `[n]`."""
@@ -171,6 +179,8 @@ class Transformer:
         store.write(layer, where.slots.flatten(), k.flatten(0, 1), v.flatten(0, 1))
         keys, values = store.read(layer, where.context)
         sees = where.within(self.window) if self.window and windowed(layer) else where.mask
+        if self.side and self.side.indexer and layer == INDEXED_LAYER:
+            sees = self._chosen(x, turn, where, store)
         if (entries := store.beside(layer, x, where)) is not None:
             more = entries.values.view(batch, -1, self.shape.heads, self.shape.head_dim)
             keys, values = torch.cat((keys, more), 1), torch.cat((values, more), 1)
@@ -179,6 +189,12 @@ class Transformer:
         weights = scores.masked_fill(~sees[:, None], -math.inf).softmax(-1)
         mixed = torch.einsum("bhtc,bchd->bthd", weights, values)
         return mixed.flatten(2) @ self.weights.out[layer]
+
+    def _chosen(self, x: Tensor, turn: Tensor, where: Addresses, store: KVStore) -> Tensor:
+        """`[B, T, C]` which of its context each row attends to, by the indexer."""
+        assert self.side and self.side.indexer
+        queries, keys = (_rotate(part[:, :, None], turn)[:, :, 0] for part in self.side.indexer.project(x))
+        return self.side.indexer.choose(queries, store.index, keys, where)
 
 
 def _norm(x: Tensor) -> Tensor:

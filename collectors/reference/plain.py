@@ -16,6 +16,8 @@ class PositionStore:
     def __init__(self, model: Transformer, length: int) -> None:
         """Room for `length` positions."""
         shape = model.shape
+        indexer = model.side.indexer if model.side else None
+        self.index = torch.zeros(length, indexer.width if indexer else 0, dtype=DTYPE)
         self._beside = plain_layers(model.side, length) if model.side else {}
         self.memory = torch.zeros(length, shape.layers, 2, shape.heads, shape.head_dim, dtype=DTYPE)
 

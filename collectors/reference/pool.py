@@ -25,6 +25,7 @@ class KVPool:
 
     def __init__(self, name: str, size: int, shape: ModelShape, observer: Observer) -> None:
         """Make room for slots `[0, size)` in each layer."""
+        self.index = torch.zeros(0, 0, dtype=DTYPE)  # keys of an indexer: none
         self.name, self.size, self.layers, self._observer = name, size, shape.layers, observer
         memory = ((shape.layers + 1) * size, shape.heads, shape.head_dim)
         self.keys, self.values = torch.zeros(memory, dtype=DTYPE), torch.zeros(memory, dtype=DTYPE)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from speckv_debug import __version__
+from speckv_debug.collectors.reference import indexer
 from speckv_debug.collectors.reference.compression import C4, C4_RING, C128, C128_RING
 from speckv_debug.collectors.reference.config import EngineConfig
 from speckv_debug.collectors.reference.engine import SESSION_ROWS, Engine
@@ -154,6 +155,15 @@ def _state_pools(config: EngineConfig) -> list[dict[str, Any]]:
         }
         | states,
     ]
+    if config.indexed:
+        keys: dict[str, Any] = {
+            "name": indexer.POOL,
+            "kind": "indexer",
+            "namespace": indexer.POOL,
+            "components": [indexer.COMPONENT],
+        }
+        sizes = {"slots": config.slots, "page_size": config.page_size, "reserved_slots": config.page_size}
+        pools.append(keys | sizes | {"allocated_by": "full", "owner": "page", "layers": 1})
     mamba = {"name": "mamba", "kind": "mamba", "namespace": "mamba", "slots": rows + 1, "owner": "request"}
     return [*pools, mamba | states] if config.recurrent else pools
 

@@ -17,6 +17,7 @@ from speckv_debug.collectors.reference.compressor import (
     SideWeights,
 )
 from speckv_debug.collectors.reference.config import EngineConfig
+from speckv_debug.collectors.reference.indexer import IndexPool
 from speckv_debug.collectors.reference.model import Addresses, Entries
 from speckv_debug.collectors.reference.observe import Observer
 from speckv_debug.collectors.reference.recurrent import RecurrentLayer
@@ -204,6 +205,7 @@ class StatefulPool(HybridPool):
     """A pool with compressed KV and states beside it."""
 
     states: States
+    index_pool: IndexPool | None = None
 
     def beside(self, layer: int, x: Tensor, where: Addresses) -> Entries | None:
         """What they have for a layer."""

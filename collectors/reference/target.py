@@ -27,6 +27,7 @@ class Target:
         """Write to `pool` at slots that `table` names."""
         self.model, self.pool, self.table, self._observer = model, pool, table, observer
         self.states = pool.states if isinstance(pool, StatefulPool) else None
+        self.index_pool = pool.index_pool if isinstance(pool, StatefulPool) else None
         self._window = pool if isinstance(pool, HybridPool) else None
 
     def extend(self, chunk: Chunk) -> tuple[Tensor, Tensor]:

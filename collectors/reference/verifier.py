@@ -129,6 +129,12 @@ class Verifier:
         """Bring the KV of accepted rows to the front of each window `[bs, w]`."""
         targets, sources = accepted_pairs(out_cache_loc, accepted.index, accepted.lens)
         self.target.pool.move(targets, sources, caller="accept", target_source="window")
+        self.move_index(targets, sources)
+
+    def move_index(self, targets: Tensor, sources: Tensor) -> None:
+        """The indexer's keys go along with keys and values."""
+        if self.target.index_pool:
+            self.target.index_pool.move(targets, sources)
 
     def to_front(self, tensor: str, x: Tensor, accepted: Accepted) -> Tensor:
         """The compaction of the tensor of that name, `[bs * w, ...]`."""

@@ -76,6 +76,7 @@ class Census:
         self.kinds.update(f"cleared {len(c['ring_rows']) > 0}" for c in log.of("state_clear"))
         self.kinds.update(c["pool"] + " " + c["action"] for c in log.of("state_access"))
         self.kinds.update(c["kind"] for c in log.of("release"))
+        self.kinds.update("moved " + c["pool"] for c in log.of("move") if c["src"] != c["tgt"])
         self.kinds["committed"] += len(log.of("state_commit"))
         self.kinds["page freed"] += sum(c["pool"] == "c128" for c in log.of("free"))
         self.kinds["shared page"] += sum(max(c["count_after"]) > 1 for c in log.of("page_ref"))
@@ -106,7 +107,6 @@ class _Both:
 NOT_JUDGED = {
     "ACC-BLOCK": "a chain that gives its lengths has no accept_index",
     "OWN-RACE": "no device times are taken",
-    "OWN-DFREE": "counted pages are those of OWN-REF",
     "ST-SWA": "beside recurrent state an engine may keep more of the window",
 }
 BESIDE = ("ST-C128", "ST-RING", "ST-MAMBA", "ST-SWA", "OWN-REF", "OWN-MAP", "MOV-ALLPOOLS", "LOC-GROUP")
@@ -148,6 +148,7 @@ def test_the_runs_hold_what_can_happen_to_states(runs: tuple[Census, list[str], 
     due = (
         *("page_ref retain", "page_ref release", "page freed", "shared page", "prefix hit", "cache evict"),
         *("cleared True", "cleared False", "c128_state read", "c128_state write", "c4_state read"),
+        *("moved full", "moved indexer"),
         *("committed", "retract", "finish", "C4 state of a page", "C4 state of a request"),
         *("eagle, topk 2", "eagle, topk 1", "dspark, topk 1"),
     )

@@ -331,6 +331,12 @@ FAULTS: tuple[Fault, ...] = (
         **STATEFUL | {"drafting": "dspark", "topk": 1, "num_draft_tokens": 4},
     ),
     _wrong(
+        "index-left-behind",
+        "MOV-ALLPOOLS",
+        "keys and values of accepted rows are moved, the indexer's keys stay in tree order",
+        **STATEFUL | {"indexed": 24},
+    ),
+    _wrong(
         "recurrent-state-of-another-row",
         "ST-MAMBA",
         "the recurrent state behind the last accepted row but one is kept",

@@ -159,6 +159,18 @@ def values_left_behind(engine: Engine, shot: Shot) -> None:
     _moving(engine, shot, keys_copied)
 
 
+def index_left_behind(engine: Engine, shot: Shot) -> None:
+    """The mover is called for keys and values, and nobody moves the indexer's keys."""
+
+    def without_index(move: Move, round_: Round, accepted: Accepted, loc: Tensor) -> None:
+        move_index = engine.verifier.move_index
+        wrap(engine.verifier, "move_index", lambda _: lambda targets, sources: None)
+        move(round_, accepted, loc)
+        wrap(engine.verifier, "move_index", lambda _: move_index)
+
+    _moving(engine, shot, without_index)
+
+
 def move_missing(engine: Engine, shot: Shot) -> None:
     """The mover is not called."""
     _moving(engine, shot, lambda move, round_, accepted, loc: None)
@@ -195,6 +207,7 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "move-missing": move_missing,
     "move-keys-only": values_not_moved,
     "move-leaves-values": values_left_behind,
+    "index-left-behind": index_left_behind,
     "move-descending-in-place": descending_in_place,
     "hidden-not-compacted": _left_in_tree_order("hidden_states"),
     "predict-left-in-tree-order": _left_in_tree_order("predict"),

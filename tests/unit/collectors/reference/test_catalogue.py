@@ -11,7 +11,6 @@ from speckv_debug.collectors.reference.faults.planting import PLANTS
 
 NO_ENGINE_FAULT = {
     "TRC-GAP",  # a loss of the recording, which no fault may touch
-    "LOC-GROUP",  # its layers share one table
     "ACC-RANK",  # the reference engine has one rank
     "OWN-RACE",  # the reference engine has one stream, and takes no device times
     "OWN-UAF",  # a row that goes on naming freed slots shows first where its request locks others
