@@ -39,6 +39,7 @@ BY_RULE: dict[str, tuple[Drawing, ...]] = {
     "LOC-RANGE": (ADDRESSES,),
     "LOC-PAD": (),
     "LOC-OWNED": (),
+    "LOC-GROUP": (),
     "LOC-WIDTH": (ROOM,),
     "OWN-REF": (),
     "OWN-ROW": (),
@@ -75,7 +76,7 @@ def notes_of(step: VerifyStep, finding: Finding) -> dict[int, Note]:
         if evidence.columns == COMMITS and evidence.rows:
             *_, due, kept = evidence.rows[-1]
             if isinstance(due, int) and isinstance(kept, int):
-                notes |= {due: Note("due", False), kept: Note("✗ state kept", True)}
+                notes |= {due: Note(f"row {due} due", False), kept: Note(f"✗ row {kept} kept", True)}
     return notes
 
 

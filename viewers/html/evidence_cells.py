@@ -83,6 +83,8 @@ def compared(evidence: Evidence, due: Sequence[tuple[str, Callable[[int], str | 
         cells += tuple((lane, tuple(of(row) for row in evidence.rows)) for lane, of in lanes)
         keys = tuple(name(row) or "" for row in evidence.rows)
         return draw_cells(Strip(key=key, keys=keys, lanes=cells, wrong=_wrong(evidence)), evidence.title)
+    if len(evidence.columns) == 3 and evidence.columns[1].startswith("slot of "):
+        return _slots(evidence)
     return _tokens(evidence) if evidence.columns[:2] == ("", "0") and len(evidence.rows) == 3 else Html()
 
 
@@ -90,6 +92,16 @@ def _wrong(evidence: Evidence) -> frozenset[int]:
     if evidence.columns == DIFFERING:
         return frozenset(k for k, row in enumerate(evidence.rows) if row[1] != row[2])
     return frozenset(range(len(evidence.rows))) if evidence.columns == EVERY else frozenset(evidence.marked)
+
+
+def _slots(evidence: Evidence) -> Html:
+    """The slots of two tables by position: that of the first is due."""
+    lanes = tuple(
+        (evidence.columns[lane], tuple(_text(lane)(row) for row in evidence.rows)) for lane in (1, 2)
+    )
+    keys = tuple(str(row[0]) for row in evidence.rows)
+    strip = Strip(key=evidence.columns[0], keys=keys, lanes=lanes, wrong=_wrong(evidence))
+    return draw_cells(strip, evidence.title)
 
 
 def _tokens(evidence: Evidence) -> Html:

@@ -9,7 +9,7 @@ from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import box, disc, label, picture
 
-PITCH, TOP, BAND, EDGE, CHARACTER, STEP_WIDTH, MOST_EVENTS, LONGEST = 24, 8, 26, 4, 7.3, 62, 10, 66
+PITCH, TOP, BAND, EDGE, CHARACTER, STEP_WIDTH, MOST_EVENTS, LONGEST = 24, 8, 26, 4, 7.3, 62, 8, 66
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

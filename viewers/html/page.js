@@ -145,5 +145,6 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   addEventListener("beforeprint", toPaper);
   addEventListener("afterprint", toScreen);
-  drawSlowly(figures);
+  // Plotly's own script stands behind this one: everything else answers before it is read.
+  addEventListener("DOMContentLoaded", () => drawSlowly(figures));
 })();

@@ -10,6 +10,7 @@ from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.page_map import PageMaps
 from speckv_debug.replay.steps import StepIndex
 from speckv_debug.replay.timeline import last_event_of
+from speckv_debug.viewers.html.evidence_lives import LOCK
 from speckv_debug.viewers.html.given_back import release_of
 from speckv_debug.viewers.html.pages import Moment
 from speckv_debug.viewers.html.proof import Place, Shown
@@ -31,7 +32,14 @@ class RecordedPlaces:
     def of(self, finding: Finding) -> Place:
         """Everything that is known around a finding."""
         pages, moments = self.pages(finding)
-        return Place(self.verify(finding), pages, moments, self.release(finding), self.bound(finding))
+        return Place(
+            shown=self.verify(finding),
+            pages=pages,
+            moments=moments,
+            release=self.release(finding),
+            bound=self.bound(finding),
+            named=self.named(finding),
+        )
 
     def verify(self, finding: Finding) -> Shown | None:
         """The verify of the finding's own event, of its step and request, or the request's last one before."""
@@ -75,6 +83,15 @@ class RecordedPlaces:
         process = self._processes.get(finding.process)
         pool = None if process is None else process.info.pool(finding.pool)
         return None if pool is None else pool.id_bound
+
+    def named(self, finding: Finding) -> tuple[int, ...]:
+        """The slots that a request's row names at its event, where the finding is about what the request locks."""
+        process = self._processes.get(finding.process)
+        about_lock = any(evidence.columns == LOCK for evidence in finding.evidence)
+        if process is None or not about_lock or finding.request is None:
+            return ()
+        tenure = self.maps_of(process).timeline.at(finding.first_seq).requests.get(finding.request)
+        return () if tenure is None else tuple(tenure.slots[: tenure.extent].tolist())
 
     def steps_of(self, label: str) -> StepIndex | None:
         """All verifies of a process, None if there is no such process."""

@@ -9,6 +9,7 @@ from speckv_debug.model.events import Release
 from speckv_debug.model.finding import Evidence, Finding
 from speckv_debug.model.verify import VerifyStep
 from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
+from speckv_debug.viewers.html.cells import Strip, draw_cells
 from speckv_debug.viewers.html.drawing import of_step
 from speckv_debug.viewers.html.evidence_axes import measured
 from speckv_debug.viewers.html.evidence_cells import compared
@@ -20,6 +21,8 @@ from speckv_debug.viewers.html.pages import Moment, draw_pages
 
 Due = tuple[tuple[str, Callable[[int], str | None]], ...]
 MOST_LIVES, MOST_SLOTS = 2, 4
+PLACE_FIRST = ("OWN-PAGESAFE", "OWN-CONSERVE", "LOC-RANGE", "RPL-RESERVE")
+"""Rules whose proof is what the recording has around the finding, more than its evidence."""
 VERIFY_FIRST = ("ACC-CHAIN", "ACC-SHIFT", "MOV-PAIR", "MOV-MISSING")
 """Rules whose proof is the verify itself; of the others its drawing follows that of the evidence."""
 
@@ -41,6 +44,7 @@ class Place:
         pages, moments: The pages that it names, and their map before, at and after.
         release: The end of the request's hold.
         bound: One more than the highest slot of its pool.
+        named: Slots that the row of its request names then, by position; -1 where none.
     """
 
     shown: Shown | None = None
@@ -48,12 +52,14 @@ class Place:
     moments: tuple[Moment, ...] = ()
     release: Release | None = None
     bound: int | None = None
+    named: tuple[int, ...] = ()
 
 
 def prove(finding: Finding, place: Place) -> Html:
     """The pictures in the order in which they prove most; a picture without its data is left out."""
     shown = place.shown
-    told = [*_of_place(finding, place), *_of_evidence(finding, _due(finding, shown))]
+    beside, evident = list(_of_place(finding, place)), list(_of_evidence(finding, _due(finding, shown)))
+    told = [*beside, *evident] if finding.rule in PLACE_FIRST else [*evident, *beside]
     step = list(of_step(shown.step, finding)) if shown else []
     mapped = [("Pages around it", draw_pages(place.moments, place.pages))] if place.moments else []
     if finding.rule in VERIFY_FIRST:
@@ -70,11 +76,27 @@ def _of_place(finding: Finding, place: Place) -> Iterator[tuple[str, Html]]:
     if place.release is not None:
         wrong = finding.rule == "OWN-PAGESAFE" and place.release.seq == finding.first_seq
         yield "What goes back", draw_given_back(place.release, wrong=wrong)
+    if place.named and finding.slots:
+        yield "What is locked and what the row names", _locked(finding.slots, place.named)
     if finding.rule == "LOC-RANGE" and place.bound is not None and finding.slots:
         slots = sorted(set(finding.slots))[:MOST_SLOTS]
         pool = Lane(f"pool {finding.pool}", (Span(0, place.bound, "committed"),))
         points = [Point(place.bound, "ends at"), *(Point(slot, "slot", True) for slot in slots)]
         yield "Slots of the pool", draw_axis([pool], points, "Slots of the pool", "slot")
+
+
+def _locked(locked: tuple[int, ...], named: tuple[int, ...]) -> Html:
+    """Position by position; the row is right where it names what the request locks."""
+    shown = range(min(len(locked), len(named)))
+    wrong = frozenset(k for k in shown if named[k] >= 0 and named[k] != locked[k])
+    if not wrong:
+        return Html()
+    lanes = (
+        ("locked", tuple(str(locked[k]) for k in shown)),
+        ("row names", tuple(str(named[k]) if named[k] >= 0 else None for k in shown)),
+    )
+    strip = Strip(key="position", keys=tuple(map(str, shown)), lanes=lanes, wrong=wrong)
+    return draw_cells(strip, "What is locked and what the row names")
 
 
 def _due(finding: Finding, shown: Shown | None) -> Due:

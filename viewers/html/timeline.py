@@ -63,5 +63,5 @@ def _mark(share: float, y: float, height: float, class_: str) -> Html:
 
 
 def _at(share: float, y: float, words: str, class_: str) -> Html:
-    anchor = "start" if share < 15 else "end" if share > 85 else "middle"
+    anchor = "start" if share < 20 else "end" if share > 80 else "middle"
     return element("text", words, x=f"{share:.2f}%", y=y, text_anchor=anchor, class_=class_)
