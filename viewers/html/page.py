@@ -74,7 +74,7 @@ def render(
 def _page(title: str, main: Html, figures: Sequence[Figure]) -> str:
     plotly, script = get_plotlyjs(), _asset("page.js")
     return Template(_asset("page.html")).substitute(
-        policy=_policy(plotly, script),
+        policy=_policy(script, plotly),
         version=__version__,
         title=text(title),
         style=_asset("page.css"),
