@@ -13,6 +13,7 @@ from speckv_debug.model.text import printable
 from speckv_debug.replay.ragged import Mask
 from speckv_debug.replay.view import ProcessView
 
+NOT_PERFORMED = "not performed"
 END = int(np.iinfo(np.int64).max)
 KIND_COLUMNS = {
     "forward": "mode",
@@ -70,6 +71,12 @@ def lost(scope: Scope, rule: Rule, found: tuple[Loss, ...]) -> Mapping[str, Indi
             before = unknown.get(loss.why, np.empty(0, dtype=np.int64))
             unknown[loss.why] = np.concatenate((before, np.flatnonzero(hit)))
     return unknown
+
+
+def not_performed(view: ProcessView, rule: Rule) -> int:
+    """Verifies behind which this release leaves out what the law is about, as the process says."""
+    told = rule.performed is not None and view.info.settings.get(rule.performed) == NOT_PERFORMED
+    return len(view.columns("accept")) if told else 0
 
 
 def dropped_rows(view: ProcessView, rule: Rule) -> int:

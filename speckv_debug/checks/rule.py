@@ -102,6 +102,7 @@ class Rule:
         needs: Tables (or `table:kind`) without which every instance is unknown.
         scope: Name of the `ProcessView` attribute that holds the instances.
         look_at: The engine function to look at.
+        performed: Setting by which the process says `not performed` where this release leaves out what the law is about.
         follows: Rules whose earlier finding may be the cause of this one's; for a rule of replay also a later one of
             the same step.
         law: The law in one sentence, the docstring's first line.
@@ -117,6 +118,7 @@ class Rule:
     law: str
     doc: str
     check: Check
+    performed: str | None = None
 
     @property
     def replays(self) -> bool:
@@ -161,6 +163,7 @@ def rule(
     scope: str,
     look_at: str = "",
     follows: tuple[str, ...] = (),
+    performed: str | None = None,
 ) -> Callable[[Check], Check]:
     """Register a function as the check of the law in its docstring's first line."""
 
@@ -176,6 +179,7 @@ def rule(
             law=law,
             doc=doc.strip(),
             check=check,
+            performed=performed,
         )
         return check
 

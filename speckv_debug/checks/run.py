@@ -12,7 +12,7 @@ import numpy as np
 from speckv_debug.checks import RULES
 from speckv_debug.checks.explaining import OnError, finding_of
 from speckv_debug.checks.folding import FINDINGS_A_RULE, counted, folded, with_causes
-from speckv_debug.checks.missing import Loss, absent, dropped_rows, losses, lost
+from speckv_debug.checks.missing import Loss, absent, dropped_rows, losses, lost, not_performed
 from speckv_debug.checks.progress import OnProgress, Progress
 from speckv_debug.checks.rule import Indices, Rule, Scope
 from speckv_debug.checks.selection import Replay, select
@@ -24,6 +24,7 @@ from speckv_debug.replay.recompute import require_device
 from speckv_debug.replay.view import ProcessView, Recording, views
 
 NOTHING: Indices = np.empty(0, dtype=np.int64)
+LEFT_OUT = "not performed by this release of the engine"
 
 
 @dataclass(slots=True)
@@ -118,6 +119,8 @@ def _taken_over(rule: Rule, view: ProcessView, judged: WindowVerdict, outcome: O
     if (why := absent(view, rule)) is not None:
         outcome.unknown[rule.id, why] += judged.instances
         return
+    if (verifies := not_performed(view, rule)) > 0:
+        outcome.unknown[rule.id, LEFT_OUT] += verifies
     for reason, count in judged.unknown.items():
         outcome.unknown[rule.id, reason] += count
     outcome.checked[rule.id] += judged.instances - judged.unknown.total()
@@ -146,6 +149,8 @@ def _judge(
             return []
         if (rows := dropped_rows(view, rule)) > 0:
             outcome.unknown[rule.id, f"the recorder dropped rows of {rule.needs[0]}"] += rows
+        if (verifies := not_performed(view, rule)) > 0:
+            outcome.unknown[rule.id, LEFT_OUT] += verifies
         if not instances:  # nothing is read to say nothing
             return []
         return _judge_scope(rule, view, scope, missing, outcome, on_error)

@@ -175,3 +175,14 @@ def test_rows_dropped_between_an_accept_and_its_clear(
     drop = {"event": "drop", "step": 1, "table": table, "rows": 1, "why": "queue full"}
     result = judge(verify(), drop, clear([4, 5]))
     assert (len(result.findings), sum(each.instances for each in result.unknown)) == (1 - unknown, unknown)
+
+
+def test_a_release_whose_clear_does_nothing_is_told_as_not_performing_it(judge: Build, verify: Build) -> None:
+    result = judge(verify(), whole(list(range(8))), c128_draft_clear="not performed")
+    assert result.findings == () and result.checked["ST-C128"] == 1, (
+        "the whole ring at the end of a row is judged"
+    )
+    (unknown,) = (each for each in result.unknown if each.instances)
+    assert (unknown.rule, unknown.why, unknown.instances) == (
+        "ST-C128", "not performed by this release of the engine", 1,
+    )  # fmt: skip
