@@ -40,10 +40,11 @@ class Base:
     lines: tuple[Line, ...]
 
 
-def reference(seed: int) -> Base:
+def reference(seed: int, *, sessions: bool = True) -> Base:
     """A run of the reference engine with random settings."""
     config, log = some_config(seed), EventLog()
-    run(config, mixed_jobs(seed, count=PLAIN_JOBS), log)
+    jobs = mixed_jobs(seed, count=PLAIN_JOBS)
+    run(config, [job for job in jobs if sessions or job.session is None], log)
     return Base(f"reference {seed}", process_of(config), numbered({"event": t} | c for t, c in log))
 
 

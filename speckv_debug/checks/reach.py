@@ -11,6 +11,7 @@ from speckv_debug.replay.ragged import NULL
 from speckv_debug.replay.reaches import Reaches
 
 SHOWN = 16
+NOT_TOLD = "the allocated length was not told before"
 
 
 @rule(
@@ -37,7 +38,7 @@ def writes_within_allocated(reaches: Reaches) -> Judgement:
         "growth of rows was not recorded whole": untold,
         "the event names no row and epoch": reaches.life < 0,
         "no length or number of rows": reaches.end == NULL,
-        "the allocated length was not told before": reaches.allocated == NULL,
+        NOT_TOLD: reaches.allocated == NULL,
     }
     return verdict(reaches.beyond & ~in_flight & ~untold, lambda i: _explain(reaches, i), reasons)
 

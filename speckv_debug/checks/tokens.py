@@ -16,6 +16,8 @@ from speckv_debug.replay.uncomputed import Uncomputed
 from speckv_debug.replay.written_tokens import WrittenTokens
 
 SHOWN = 8
+NO_TOKENS = "no tokens of the forward"
+NOT_HANDED_ON = "the token handed on for its first position is not known"
 
 
 @rule(
@@ -56,10 +58,8 @@ def token_is_the_requests(tokens: Tokens) -> Judgement:
         "the engine may rewrite tokens between sampling and output": tokens.masks(
             *(np.full(len(part), not kept) for part in (written, stored, tokens.tails))
         ),
-        "no tokens of the forward": tokens.masks(written.first == NULL),
-        "the token handed on for its first position is not known": tokens.masks(
-            ~written.extending & (written.due == NULL)
-        ),
+        NO_TOKENS: tokens.masks(written.first == NULL),
+        NOT_HANDED_ON: tokens.masks(~written.extending & (written.due == NULL)),
         "what its rows should hold is not known": tokens.masks(nothing, ~stored.compared),
     }
     never = tokens.uncomputed

@@ -11,6 +11,7 @@ import numpy as np
 
 from speckv_debug.checks.explaining import OnError, finding_of
 from speckv_debug.checks.folding import FINDINGS_A_RULE, NAMED_MORE, Fold, counted, fold_key
+from speckv_debug.checks.plain import PlainRules, unknown_of
 from speckv_debug.checks.progress import Progress
 from speckv_debug.checks.rule import Indices, Rule, Scope
 from speckv_debug.checks.untold import lacks
@@ -79,7 +80,7 @@ def judge_windows(
     if any(rule.replays for rule in local) and view.kernels.missing is not None:
         return {}
     found = {rule.id: WindowVerdict() for rule in (*local, *of_lives, *of_ledger)}
-    lives, ledger = LifeRules(of_lives, found, on_error), LedgerRules(view, of_ledger, found)
+    lives, ledger = LifeRules(view, of_lives, found, on_error), LedgerRules(view, of_ledger, found)
     judged = False
     keep = any(rule.id not in found and rule.scope not in SPARING for rule in rules)
     with ThreadPoolExecutor(1) as beside:
@@ -90,6 +91,8 @@ def judge_windows(
             for rule in local:
                 judge_window(rule, window, window, found[rule.id], on_error)
             carried_on.result()
+    for window in windows(view, keep=False) if lives.begin_again() else ():
+        lives.judge(window)
     ledger.finish(judged)
     return {id: verdict for id, verdict in found.items() if judged and not verdict.whole}
 
@@ -171,17 +174,47 @@ def _looks_further(scope: Scope, found: WindowVerdict, since: int | None) -> boo
 
 
 class LifeRules:
-    """Rules whose instances look at earlier events of their lives; where one is broken, it sees the process whole."""
+    """Rules whose instances look at earlier events of their lives; where one is broken, it sees the process whole.
 
-    def __init__(self, rules: Sequence[Rule], found: Mapping[str, WindowVerdict], on_error: OnError) -> None:
+    Windows that are plain are not looked at by columns. What they hold is not carried on either: where a later one is not
+    plain, all windows are judged once more.
+    """
+
+    def __init__(
+        self, view: ProcessView, rules: Sequence[Rule], found: dict[str, WindowVerdict], on_error: OnError
+    ) -> None:
         self._rules, self._found, self._on_error = rules, found, on_error
         self._carried = Carried()
+        self._plain: PlainRules | None = PlainRules(view, rules) if rules else None
+        self._plain_so_far = 0
+        self._late = False
 
     def judge(self, window: WindowView) -> None:
         """Judge the next window."""
-        left = [rule for rule in self._rules if not self._found[rule.id].whole]
-        if not left:
+        if self._plain is not None and (counts := self._plain.judge(window)) is not None:
+            self._plain_so_far += 1
+            self._count(counts)
             return
+        self._plain, self._late = None, self._late or self._plain_so_far > 0
+        left = [rule for rule in self._rules if not (self._late or self._found[rule.id].whole)]
+        if left:
+            self._look(window, left)
+
+    def begin_again(self) -> bool:
+        """Forget what was counted if a window behind plain ones was not plain: all have to be judged by columns."""
+        if self._late:
+            self._late, self._plain_so_far = False, 0
+            self._found.update({rule.id: WindowVerdict() for rule in self._rules})
+            return True
+        return False
+
+    def _count(self, counts: Mapping[str, int]) -> None:
+        for rule in self._rules:
+            found = self._found[rule.id]
+            found.instances += counts.get(rule.scope, 0)
+            found.unknown.update(unknown_of(rule.scope, counts))
+
+    def _look(self, window: WindowView, left: Sequence[Rule]) -> None:
         try:
             view = self._carried.view(window, window.tables)
             for rule in left:

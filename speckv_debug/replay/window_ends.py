@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from speckv_debug.recording.arrays import filled
 from speckv_debug.recording.reader import ProcessRecording
-from speckv_debug.replay.ragged import NULL, Int64s
+from speckv_debug.replay.ragged import NULL, Int64s, Mask
 
 STEPPED = ("accept", "move", "compact")
 """Tables whose events all say their step where a recording is judged in windows."""
@@ -28,6 +28,7 @@ class Spans:
 
     def __init__(self) -> None:
         self.unknown = False
+        self._grants: list[Int64s] = []
         self._parts: dict[tuple[str, ...], list[tuple[Int64s, Int64s, Int64s]]] = {}
 
     def look(self, stretch: Mapping[str, pa.Table]) -> None:
@@ -36,6 +37,8 @@ class Spans:
             for name in family:
                 if name in stretch:
                     table = stretch[name]
+                    if name == "alloc":
+                        self._grants.append(_ints(table, "seq"))
                     if name == "lengths":
                         table = table.filter(pc.equal(table.column("cause"), PREPARE))
                     seq, step = (_ints(table, column) for column in ("seq", "step"))
@@ -56,6 +59,11 @@ class Spans:
         first, reach = first[order], np.maximum.accumulate(last[order])
         return reach[:-1][reach[:-1] < first[1:]]
 
+    def granting(self, ends: Int64s) -> Mask:
+        """Which of these `seq` are of grants: those enter their row only behind them."""
+        grants = np.concatenate([np.empty(0, dtype=np.int64), *self._grants])
+        return np.asarray(np.isin(ends, grants), dtype=np.bool_)
+
 
 def closed_ends(process: ProcessRecording, events: int) -> list[int] | None:
     """Some `seq` behind which no step goes on that has begun before, the last event's among them.
@@ -71,14 +79,17 @@ def closed_ends(process: ProcessRecording, events: int) -> list[int] | None:
     last = process.last_seq
     if last is None or spans.unknown or not survey.dense:
         return None
-    return chosen(spans.closed(), min(e.first for e in survey.extents.values()), last, events)
+    closed = spans.closed()
+    begin = min(extent.first for extent in survey.extents.values())
+    return chosen(closed, spans.granting(closed), begin, last, events)
 
 
-def chosen(closed: Int64s, first: int, last: int, events: int) -> list[int]:
-    """Of these ends those that are so far apart, and the last event."""
+def chosen(closed: Int64s, granting: Mask, first: int, last: int, events: int) -> list[int]:
+    """Of these ends those that are so far apart, and the last event; right behind a grant only if no other is near."""
     ends: list[int] = []
-    for seq in closed.tolist():
-        if seq - (ends[-1] if ends else first) >= events:
+    for seq, grant in zip(closed.tolist(), granting.tolist(), strict=True):
+        apart = seq - (ends[-1] if ends else first)
+        if apart >= events * (2 if grant else 1):
             ends.append(seq)
     return [*(seq for seq in ends if seq < last), last]
 

@@ -21,7 +21,7 @@ from speckv_debug.checks.run import check
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
-from speckv_debug.replay import ledger, windows
+from speckv_debug.replay import ledger, windows, worthwhile
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 OF_RULES = sorted(RECORDINGS.glob("rules/*/*.jsonl"))
@@ -35,7 +35,8 @@ def cut(events: int, compiled: bool) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(windows, "WINDOWED_FROM", 0)
         patch.setattr(windows, "WINDOW", events)
-        patch.setattr(ledger, "COMPILED_FROM", 0 if compiled else 1 << 60)
+        for module in (ledger, worthwhile):
+            patch.setattr(module, "COMPILED_FROM", 0 if compiled else 1 << 60)
         yield
 
 

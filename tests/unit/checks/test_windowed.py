@@ -181,8 +181,17 @@ def test_no_step_goes_on_behind_the_end_of_a_window(steps: list[int], events: in
     half = len(steps) // 2
     for part in (slice(0, half), slice(half, None)):
         spans.look({"accept": pa.table({"seq": seq[part], "step": np.array(steps[part], dtype=np.int64)})})
-    ends = window_ends.chosen(spans.closed(), int(seq[0]), int(seq[-1]) + 4, events)
+    closed = spans.closed()
+    ends = window_ends.chosen(closed, spans.granting(closed), int(seq[0]), int(seq[-1]) + 4, events)
     assert ends == sorted(set(ends)) and ends[-1] == int(seq[-1]) + 4
     for end in ends[:-1]:
         before = {step for step, at in zip(steps, seq.tolist(), strict=True) if at <= end}
         assert not before & {step for step, at in zip(steps, seq.tolist(), strict=True) if at > end}
+
+
+def test_a_window_does_not_end_behind_a_grant_if_another_end_is_near() -> None:
+    seq, grants = np.arange(10, dtype=np.int64), np.array([3, 4], dtype=np.int64)
+    spans = window_ends.Spans()
+    spans.look({"alloc": pa.table({"seq": grants, "step": np.array([3, 4], dtype=np.int64)})})
+    assert window_ends.chosen(seq, spans.granting(seq), 0, 9, 3) == [5, 8, 9]
+    assert window_ends.chosen(grants, spans.granting(grants), 0, 9, 2) == [4, 9]
