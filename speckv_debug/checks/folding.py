@@ -26,6 +26,8 @@ stride all that is read behind it, a mover call that is missing is missing for a
 addresses and of lengths."""
 OF_THE_ROW = ("OWN-ROW", "LOC-WIDTH")
 """Rules whose findings reach all that is done in the row afterwards, whichever request does it."""
+OF_THE_TABLE = ("LOC-WIDTH",)
+"""Rules about a measure that all rows share: that it is too small for one request is why it is for another."""
 OF_THE_POOL = ("OWN-CONSERVE",)
 """Rules about a sum over all requests: any earlier breach of the laws that they follow upsets it."""
 
@@ -106,6 +108,8 @@ def with_causes(
     def related(first: Finding, then: Finding) -> bool:
         if then.rule in OF_THE_POOL:
             return _near(first, then)
+        if first.rule == then.rule and first.rule in OF_THE_TABLE:
+            return True
         if first.rule in OF_THE_ROW and first.row is not None and first.row == then.row:
             return _near(first, then)
         return _by_request(first, then) or (same_ids(first.pool, then.pool) and _by_slots(first, then))

@@ -47,8 +47,11 @@ def _explain_order(bounds: Bounds, i: int) -> Details:
 def judge_repeats(repeats: Repeats) -> Judgement:
     """What nothing changed is reported as before."""
     failed = np.logical_or(*repeats.differs.values())
-    hidden = {"a report between the two does not say whose it is, or what": failed & repeats.hidden}
-    return verdict(failed & ~repeats.hidden, lambda i: _explain_repeat(repeats, i), hidden)
+    reasons = {
+        "a report between the two does not say whose it is, or what": failed & repeats.hidden,
+        "the release does not tell a length that was reported before": repeats.silent,
+    }
+    return verdict(failed & ~repeats.hidden, lambda i: _explain_repeat(repeats, i), reasons)
 
 
 def _explain_repeat(repeats: Repeats, i: int) -> Details:

@@ -131,6 +131,7 @@ class Ledger:
         self.folder(self.process.rows)(order.part(staying, len(order.seq)))
 
     def _prepare_facts(self) -> None:
+        self.groups.nameless &= bool(self.events.table("free").columns.absent("group").all())
         for law, tables in JUDGED.items():
             for table in tables:
                 self.facts.prepare(law, table, len(self.events.table(table)))

@@ -8,6 +8,7 @@ from speckv_debug.replay.further import LooksFurther
 from speckv_debug.replay.ledger_facts import Facts
 from speckv_debug.replay.ragged import NULL
 
+GROUPLESS = "the free names no group inside an open one, as others do: when it took effect is not known"
 NEVER = "its deferred free group has no end in the recording"
 
 
@@ -18,11 +19,15 @@ class FreeGroups:
     Attributes:
         begun: Group → the step in which it began, NULL if unknown.
         stray: Groups that frees name and that have not begun, or have ended.
+        nameless: No free names its group: all belong to the one that is open.
+        unsure: Frees that name no group inside an open one, where others do: when they took effect is not known.
     """
 
     waiting: dict[int, list[int]] = field(default_factory=dict)
     begun: dict[int, int] = field(default_factory=dict)
     stray: set[int] = field(default_factory=set)
+    nameless: bool = True
+    unsure: set[int] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return bool(self.waiting)
@@ -68,6 +73,7 @@ class FreeGroups:
         if any(free < gone for frees in self.waiting.values() for free in frees):
             raise LooksFurther("a free group stays open for long")
         self.waiting = {group: [free - gone for free in frees] for group, frees in self.waiting.items()}
+        self.unsure = {free - gone for free in self.unsure if free >= gone}
 
     def lose(self, facts: Facts, why: int) -> None:
         """What waits can't be judged."""
@@ -75,5 +81,5 @@ class FreeGroups:
             for free in frees:
                 facts.mark("double", "free", free, why)
                 facts.mark("unsafe", "free", free, why)
-        for kept in (self.waiting, self.begun, self.stray):
+        for kept in (self.waiting, self.begun, self.stray, self.unsure):
             kept.clear()

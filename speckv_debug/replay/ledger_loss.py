@@ -33,14 +33,9 @@ def untold(ledger: Ledger) -> Iterator[tuple[int, str]]:
     for table, names in VITAL.items():
         columns = ledger.events.table(table).columns
         for name in names:
-            if len(columns) and not (name == "group" and _ungrouped(ledger)):
+            if len(columns) and not (name == "group" and ledger.groups.nameless):
                 for seq in columns.ints("seq")[columns.absent(name)].tolist():
                     yield seq + 1, f"events of {table} have no {name}"
-
-
-def _ungrouped(ledger: Ledger) -> bool:
-    """Frees belong to the group that is open: none names one."""
-    return bool(ledger.events.table("free").columns.absent("group").all())
 
 
 def forget(ledger: Ledger, index: int) -> None:

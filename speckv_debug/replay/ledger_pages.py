@@ -8,6 +8,7 @@ import numpy as np
 
 from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN, PageBook
 from speckv_debug.replay.ledger_facts import FAIL, PASS, SKIP, UNSEEN, Broken
+from speckv_debug.replay.ledger_groups import GROUPLESS
 from speckv_debug.replay.ledger_rows import tenure_of
 from speckv_debug.replay.ledger_safety import judge_safety
 from speckv_debug.replay.ledger_tenure import Tenure
@@ -65,6 +66,8 @@ def free(ledger: Ledger, index: int) -> None:
         return _take_back(ledger, index, unique)
     book.pending[unique] = group
     ledger.groups.add(group, index)
+    if rows.ints("group")[index] == NULL and not ledger.groups.nameless:
+        ledger.groups.unsure.add(index)
 
 
 def free_group(ledger: Ledger, index: int) -> None:
@@ -91,6 +94,7 @@ def _take_back(ledger: Ledger, index: int, pages: Int64s) -> None:
     else:
         _judge_again(ledger, index, pages[state == FREE], "again")
         code = ledger.why if (state == UNKNOWN).any() else PASS
+        code = facts.reason(GROUPLESS) if index in ledger.groups.unsure else code
     facts.mark("double", "free", index, code)
     if book is ledger.main:
         judge_safety(ledger, index, pages[state != FREE], code)

@@ -83,6 +83,12 @@ class Repeats:
         }
 
     @cached_property
+    def silent(self) -> Mask:
+        """Releases that do not tell a length which was reported before."""
+        untold = [(self.now(name) == NULL) & (self.due(name) != NULL) for name in ("committed", "allocated")]
+        return np.asarray((self.table == TABLES.index("release")) & np.any(untold, axis=0), dtype=np.bool_)
+
+    @cached_property
     def hidden(self) -> Mask:
         """Between the two lies a report of which the row or a length is not known."""
         told, lives = self._columns[0], self.lengths.lives.of("lengths")

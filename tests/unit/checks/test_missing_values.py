@@ -18,6 +18,7 @@ from speckv_debug.model.finding import CheckResult, Severity
 from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.recording.schema import COLUMNS
+from tests.ledgers import Run, span
 
 Tables = Mapping[str, pa.Table]
 VITAL = {
@@ -207,3 +208,28 @@ def test_a_compaction_whose_list_was_cut(demo: ProcessRecording, column: str, ke
 
 def test_the_columns_named_here_are_those_of_the_contract() -> None:
     assert all(column in {*COLUMNS[table], "step"} for table, column in EACH)
+
+
+def test_a_free_inside_a_group_that_does_not_name_it() -> None:
+    run = Run(4, 64)
+    for row, first in ((1, 8), (2, 16)):
+        run.start(row, span(first, first + 8))
+    run.group("begin")
+    run.free(span(8, 16), 1, group=1)
+    run.free(span(16, 24), 2)
+    run.group("end")
+    for rule in ("OWN-DFREE", "OWN-PAGESAFE"):
+        found = run.check(rule)
+        assert not found.findings
+        assert [u.instances for u in found.unknown if "names no group inside an open one" in u.why] == [1]
+
+
+@pytest.mark.parametrize("length", ["committed", "allocated"])
+def test_a_release_without_a_length_that_was_reported(length: str) -> None:
+    run = Run(4, 64)
+    run.start(1, span(8, 16))
+    run.end(1, span(8, 16))
+    next(line for line in run.lines if line["event"] == "release")[length] = None
+    found = run.check("LEN-ORDER")
+    assert not found.findings
+    assert [u.why for u in found.unknown] == ["the release does not tell a length that was reported before"]

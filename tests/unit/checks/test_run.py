@@ -234,6 +234,7 @@ LIFE: dict[str, Any] = {"request": "a", "row": 1, "epoch": 1}
         (finding("ACC-COUNT", 3, **LIFE), finding("ACC-SHIFT", 9, **LIFE | {"epoch": 2}), None),
         (finding("MOV-PAIR", 3, request="a"), finding("MOV-PAIR", 3, request="b"), 3),
         (finding("MOV-PAIR", 3, request="a"), finding("LOC-ROW", 5, request="a"), None),
+        (finding("LOC-WIDTH", 3, row=1), finding("LOC-WIDTH", 5, row=7), 3),
     ],
 )
 def test_causes(first: Finding, then: Finding, cause: int | None) -> None:
