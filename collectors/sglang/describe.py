@@ -11,7 +11,13 @@ from typing import Any
 from speckv_debug.collectors.sglang.engine import EAGLE_FAMILY, Engine
 from speckv_debug.collectors.sglang.families import UNO
 from speckv_debug.collectors.sglang.references import counted_slots
-from speckv_debug.collectors.sglang.rings import c128_state_pool, clears_drafts, is_online
+from speckv_debug.collectors.sglang.rings import (
+    c4_state_owner,
+    c4_state_pool,
+    c128_state_pool,
+    clears_drafts,
+    is_online,
+)
 from speckv_debug.collectors.sglang.targets import SCHEDULE_BATCH
 
 RANKS = {"tp": "tp_rank", "pp": "pp_rank", "dp": "dp_rank"}
@@ -91,10 +97,13 @@ def _beside(engine: Engine) -> Iterator[dict[str, Any]]:
         entry = {"name": "mamba", "kind": "mamba", "page_size": 1, "reserved_slots": 1}
         size = int(engine.table.mamba_pool.size)
         yield {**entry, "slots": size, "namespace": "mamba", "owner": "request"}
-    if (state := c128_state_pool(engine.target_pool)) is not None:
-        entry = {"name": "c128_state", "kind": "c128_state", "page_size": 1, "reserved_slots": 0}
-        slots = int(state.kv_score_buffer.kv_score.shape[0])
-        yield {**entry, "slots": slots, "namespace": "c128_state", "owner": "request"}
+    pool = engine.target_pool
+    owners = {"c128_state": "request", "c4_state": c4_state_owner(pool)}
+    for kind, state in (("c128_state", c128_state_pool(pool)), ("c4_state", c4_state_pool(pool))):
+        if state is not None:
+            entry = {"name": kind, "kind": kind, "page_size": 1, "reserved_slots": 0}
+            slots = int(state.kv_score_buffer.kv_score.shape[0])
+            yield {**entry, "slots": slots, "namespace": kind, "owner": owners[kind]}
 
 
 def components_of(pool: Any) -> list[str] | None:
@@ -127,11 +136,14 @@ def settings(engine: Engine) -> dict[str, Any]:
 
 
 def _rings(engine: Engine) -> dict[str, Any]:
-    """How C128 states are kept, and whether a verify's clear does anything in this release."""
+    """How states of compressors are kept, and whether a verify's clear does anything in this release."""
+    c4 = c4_state_pool(engine.target_pool)
+    of_c4 = {} if c4 is None else {"c4_ring_size": int(c4.ring_size)}
     if c128_state_pool(engine.target_pool) is None:
-        return {}
+        return of_c4
     cleared = clears_drafts(type(engine.target_pool))
-    return {"online_c128": is_online() or None, "c128_draft_clear": None if cleared else "not performed"}
+    done = None if cleared else "not performed"
+    return of_c4 | {"online_c128": is_online() or None, "c128_draft_clear": done}
 
 
 def _window(engine: Engine) -> dict[str, Any]:

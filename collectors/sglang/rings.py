@@ -20,7 +20,7 @@ from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.staging import Load, fingerprints, stage_all
 from speckv_debug.recording.blocks import Cut, Each
 
-RATIO = 128
+RATIO, C4_RATIO = 128, 4
 CLEARS = ("clear_unaccepted_c128_draft_states",)
 RESETS = ("clear_request_scoped_state", "clear_c128_req_state")
 DRAFTS = ("req_pool_indices", "seq_lens", "accept_lens", "num_draft_tokens")
@@ -72,8 +72,25 @@ class RingHooks:
 
 def c128_state_pool(pool: Any) -> Any:
     """State of the first C128 layer, None for a pool without such layers."""
+    return _state_pool(pool, RATIO)
+
+
+def c4_state_pool(pool: Any) -> Any:
+    """State of the first C4 layer, None for a pool without such layers."""
+    return _state_pool(pool, C4_RATIO)
+
+
+def _state_pool(pool: Any, ratio: int) -> Any:
     states = getattr(pool, "compress_state_pools", None) or ()
-    return next((each for each in states if getattr(each, "ratio", None) == RATIO), None)
+    return next((each for each in states if getattr(each, "ratio", None) == ratio), None)
+
+
+def c4_state_owner(pool: Any) -> str:
+    """Whose a C4 state is: the request's (one KV layout for all, or the cycle of an A5), else the window's page."""
+    module: Any = sys.modules.get(type(pool).__module__)
+    cycles = getattr(module, "is_npu_arch35", None)
+    by_row = getattr(pool, "_unified_kv", False) or (cycles is not None and cycles())
+    return "request" if by_row else "page"
 
 
 def is_online() -> bool:

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import building
 from recorded import Events
 
-ROWS, PAGE, PAGES, RING, WIDTH, HEAD = 4, 4, 16, 8, 4, 8
+ROWS, PAGE, PAGES, RING, WIDTH, HEAD, SWA_PAGE = 4, 4, 16, 8, 4, 8, 8
 RUNS = (
     *(("none", 2), ("none", 3), ("named-twice", 2), ("released-twice", 2), ("moved-page", 2)),
     *(("count-of-drafts", 2), ("count-of-drafts", 3), ("one-offset-late", 3), ("half-cleared", 3)),
@@ -32,7 +32,24 @@ def main() -> None:
     """Boot, run, print."""
     building.boot(sys.argv[1], 1, "triton")
     sys.modules.setdefault("torch_npu", types.ModuleType("torch_npu"))
-    print(json.dumps({f"{fault} {level}": run(fault, level) for fault, level in RUNS}))
+    runs = {f"{fault} {level}": run(fault, level) for fault, level in RUNS}
+    print(json.dumps(runs | {"addresses": _addresses()}))
+
+
+def _addresses() -> dict[str, Any]:
+    """Where SGLang's pool puts the states of positions: by request row (C128), by page of the window (C4 before A5)."""
+    import torch
+    from sglang.srt.mem_cache.deepseek_v4_compress_state import CompressStatePool
+
+    sizes = {"size": (ROWS + 1) * RING, "ring_size": RING, "head_dim": HEAD, "swa_page_size": SWA_PAGE}
+    made = {"dtype": torch.float32, "device": "cpu", "enable_memory_saver": False}
+    pool = CompressStatePool(**sizes, **made, overlap=True, ratio=4)
+    rows, positions = torch.tensor([2, 2, 3, 1]), torch.tensor([5, 13, 8, -1])
+    peers = torch.tensor([0, 5, 9, 19, -1])
+    return {
+        "by_row": pool.translate_from_req_position_to_state_loc(rows, positions).tolist(),
+        "by_page": pool.translate_from_swa_loc_to_state_loc(peers).tolist(),
+    }
 
 
 def run(fault: str, level: int) -> dict[str, Any]:

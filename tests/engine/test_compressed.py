@@ -78,3 +78,10 @@ def test_a_page_that_only_moves_in_its_row_ends_up_held_and_free(runs: dict[str,
     freed = [event["slots"] for event in events if event["event"] == "free"]
     retained = [event["pages"] for event in events if event["event"] == "page_ref"]
     assert freed[0] == [8] and [2, 1] in retained
+
+
+def test_states_lie_where_the_trace_and_the_bundled_engine_have_them(runs: dict[str, Any]) -> None:
+    """By request row `row * ring + position % ring`, by page of the window `page * ring + slot % ring`; -1 is the empty row."""
+    ring, page = 8, 8
+    assert runs["addresses"]["by_row"] == [*(r * ring + p % ring for r, p in ((2, 5), (2, 13), (3, 8))), -1]
+    assert runs["addresses"]["by_page"] == [*(s // page * ring + s % ring for s in (0, 5, 9, 19)), -1]

@@ -115,3 +115,18 @@ def test_online_compression_has_another_layout(toy, monkeypatch):
     recording(toy, pool := make_pool())
     clear(toy, pool, 6, accepted=[3])
     assert toy.sink.of("state_clear") == [] and clearing_hooks(pool) == ()
+
+
+@pytest.mark.parametrize("unified", [False, True])
+def test_whose_a_c4_state_is(toy, unified):
+    pool = make_pool()
+    states = SimpleNamespace(
+        ratio=4, ring_size=16, kv_score_buffer=SimpleNamespace(kv_score=torch.zeros(96, 8))
+    )
+    pool.compress_state_pools.append(states)
+    pool._unified_kv = unified
+    toy.engine.target_pool = toy.scheduler.token_to_kv_pool_allocator.pool = pool
+    toy.engine.target_runner.model_config = SimpleNamespace(context_len=64)
+    (entry,) = (each for each in describe.pools(toy.engine) if each["kind"] == "c4_state")
+    assert (entry["owner"], entry["slots"]) == ("request" if unified else "page", 96)
+    assert describe.settings(toy.engine)["c4_ring_size"] == 16
