@@ -99,6 +99,36 @@ def broken_run(folder: Path, request: str = "7") -> Recording:
     return recording(folder, events)
 
 
+def hostile_run(folder: Path) -> Recording:
+    """The broken run with hostile text wherever an engine or a recorder can put text, the file's name included."""
+    named = {"request": HOSTILE, "row": 7, "epoch": 1}
+    events: list[Mapping[str, Any]] = [{"event": "row_alloc", "step": 800, **named}]
+    granted = {"event": "alloc", "step": 800, "pool": "full", "slots": list(range(4096, 4224)), **named}
+    events += [granted | {"reason": HOSTILE, "site": HOSTILE}]
+    for step in range(800, 816):
+        events += [
+            lengths(step, HOSTILE),
+            accept(step, HOSTILE),
+            MOVE if step == 812 else DUE | {"step": step},
+        ]
+    events += [granted | {"event": "free", "step": 816, "reason": HOSTILE, "site": HOSTILE}]
+    events += [granted | {"event": "free", "step": 817, "reason": HOSTILE, "site": HOSTILE}]
+    events += [{"event": "drop", "step": 818, "table": "accept", "rows": 3, "why": HOSTILE}]
+    events += [{"event": "note", "step": 818, "level": HOSTILE, "text": HOSTILE}]
+    tables = ["accept", "move", "lengths", "alloc", "free", "row_alloc"]
+    process = {
+        **PROCESS,
+        "engine": HOSTILE,
+        "tables": tables,
+        "hooks": {HOSTILE: None},
+        "settings": {"algorithm": HOSTILE},
+    }
+    lines = "".join(json.dumps(line) + "\n" for line in (process, *events))
+    path = folder / "<img src=x onerror=document.title='owned'>.speckv"
+    import_jsonl(io.BytesIO(lines.encode()), path)
+    return Recording.open(path)
+
+
 def finding(**changes: Any) -> Finding:
     """The move of step 812 runs backwards."""
     rows = ((0, "R 11", 42080, 42080), (1, "A 21", 42081, 42081), (2, "C 23", 42083, 42082))

@@ -131,3 +131,15 @@ def test_a_dash_is_standard_output(run: Path) -> None:
     assert ran.stdout.startswith("<!doctype html>")
     assert ran.stderr.splitlines() == ["next: speckv-debug inspect run.speckv --at 812"]
     assert [path.name for path in run.parent.iterdir()] == ["run.speckv"]
+
+
+def test_steps_that_are_asked_for_are_embedded(run: Path) -> None:
+    assert report("run.speckv", "--steps", "802:803", cwd=run.parent).returncode == 0
+    assert 'id="step-0-803"' in (run.parent / "run.html").read_text()
+
+
+@pytest.mark.parametrize("words", ["a:b", "5:4", "", "1:2:3"])
+def test_steps_that_are_none_are_refused(run: Path, words: str) -> None:
+    ran = report("run.speckv", "--steps", words, cwd=run.parent)
+    assert ran.returncode == 2 and "--steps" in ran.stderr
+    assert not (run.parent / "run.html").exists()

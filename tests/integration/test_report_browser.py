@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.opened_report import RUNS_OVER, Opened, opened, until
-from tests.reported import HOSTILE, broken_run
+from tests.reported import broken_run, hostile_run
 
 EMPTY = """() => [...document.querySelectorAll('.plot')].filter((plot) => {
   const marks = plot.querySelectorAll('.js-line, .point path, .heatmaplayer image');
@@ -38,7 +38,9 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return reported(tmp_path_factory.mktemp("hostile"), HOSTILE)
+    run = hostile_run(tmp_path_factory.mktemp("hostile")).path
+    report(run)
+    return run.with_suffix(".html")
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +100,12 @@ def test_a_wide_screen_does_not_scroll_sideways(wide: Opened, dark: Opened) -> N
 def test_text_from_the_recording_is_shown_and_never_run(narrow: Opened, hostile: Path) -> None:
     assert narrow.complaints == []
     assert narrow.requests == [hostile.as_uri()]
-    assert "owned" not in narrow.page.title()
+    assert narrow.page.title() != "owned"
     assert narrow.page.locator("img").count() == 0
+    for plot in narrow.page.locator(".plot .nsewdrag").all():  # a hover writes names into the page
+        plot.hover(force=True)
+    assert narrow.page.evaluate("document.title").count("owned") == 1, "in the file's name alone"
+    assert narrow.complaints == []
     assert "</script><script>document.title='owned'" in narrow.page.inner_text("h1")
 
 

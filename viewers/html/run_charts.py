@@ -24,6 +24,8 @@ from speckv_debug.viewers.html.run_figures import (
 from speckv_debug.viewers.html.run_series import Over, accepts_by_request, drops, frees, moves
 
 MOST_POOLS = 3
+MOVING = ("alloc", "free")
+"""Tables without which nobody knows who owns a page."""
 
 
 def request_chart(number: int, process: ProcessRecording, named: list[str]) -> Iterator[Chart]:

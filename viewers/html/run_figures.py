@@ -64,7 +64,8 @@ def requests_figure(id: str, frame: pd.DataFrame) -> Figure:
     figure = go.Figure([bars], layout("request, in the order of the run", "accepted rows a verify"))
     figure.update_layout(showlegend=False, bargap=0.25)
     if len(names) <= 12:
-        figure.update_xaxes(tickvals=list(range(len(names))), ticktext=[_short(name) for name in names])
+        short = [html.escape(_short(printable(who))) for who in frame["request"]]
+        figure.update_xaxes(tickvals=list(range(len(names))), ticktext=short)
     else:
         figure.update_xaxes(showticklabels=False)
     return finished(id, figure, (), whole=("y",))
