@@ -40,6 +40,9 @@ def request_chart(number: int, process: ProcessRecording, named: list[str]) -> I
 
 def pool_charts(number: int, process: ProcessRecording, marks: Sequence[Mark]) -> Iterator[Chart | Html]:
     """Who owned the pages of each pool over time, as stacked areas and page by page."""
+    if missing := [name for name in MOVING if name not in process.recorded_whole]:
+        yield words(f"Who owns the pages is not known: {', '.join(missing)} was not recorded whole.")
+        return
     found = [
         series
         for series in pool_series(Timeline(process, checkpoints=1))
