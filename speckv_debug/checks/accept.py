@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.checks.evidence import accept_entries, draft_tree, number, row_name, strips, value_at
 from speckv_debug.checks.rule import ERROR, Details, Indices, Judgement, rule
-from speckv_debug.checks.verdict import verdict
+from speckv_debug.checks.verdict import kept, verdict
 from speckv_debug.model.finding import Evidence
 from speckv_debug.model.text import quantity
 from speckv_debug.replay.chains import edges
@@ -30,6 +30,8 @@ def accept_count(batch: VerifyBatch) -> Judgement:
     wider than the path; a chain engine gives lengths only and 0 for an inactive row; simulated acceptance is a valid
     layout.
     """
+    if batch.plain:
+        return kept(len(batch))
     n, index, non_draft = batch.accept_len, batch.ragged("accept_index"), batch.non_draft or 0
     correct = batch.num_correct != NULL
     hole = any_per_list(
@@ -82,6 +84,8 @@ def accept_block(batch: VerifyBatch) -> Judgement:
     Exceptions: rows may be of the whole batch or local (`settings.accept_index_rows`); what lies behind accept_len is
     padding; rows that pad the batch.
     """
+    if batch.plain:
+        return kept(len(batch))
     index = batch.ragged("accept_index")
     judged = (index.within < batch.accepted[index.owners]) & (index.values != -1)
     local = index.values - batch.origin[index.owners]
@@ -140,6 +144,8 @@ def accept_chain(batch: VerifyBatch) -> Judgement:
     Exceptions: in the sampling modes the accepted child need not be the argmax; of siblings with one token any may be
     taken; simulated acceptance on a tree takes rows 0 .. n-1, which need not be a path.
     """
+    if batch.plain:
+        return kept(len(batch))
     chain, simulated = batch.of("layout", "chain"), batch.simulated
     unlinked = ~batch.parents.present & ~chain
     broken, untold = edges(batch, unlinked | (simulated & ~chain))
@@ -205,6 +211,8 @@ def accept_shift(batch: VerifyBatch) -> Judgement:
     Exceptions: simulated acceptance fills tokens of its own; a watermark or vocabulary map may rewrite draft ids
     (`settings.watermark`, `settings.vocab_map`); stop and grammar cut the text, not this.
     """
+    if batch.plain:
+        return kept(len(batch))
     path = batch.path
     owners = path.owners
     out, kv = batch.on_path("predict"), batch.on_path("draft_tokens")

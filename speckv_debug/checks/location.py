@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.checks.evidence import number
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
-from speckv_debug.checks.verdict import verdict
+from speckv_debug.checks.verdict import kept, verdict
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.text import quantity
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, all_distinct, any_per_list
@@ -35,6 +35,8 @@ def verify_slots_from_row(batch: VerifyBatch) -> Judgement:
     Exceptions: draft steps may use a layout with holes (only verifies are judged); a row reassigned later does not
     matter; rows that pad the batch.
     """
+    if batch.plain:
+        return kept(len(batch))
     loc, table = batch.ragged("out_cache_loc"), batch.ragged("table_slots")
     due = table.at(loc.owners, loc.within)
     inside = (due != NULL) & ((loc.within < batch.width[loc.owners]) | (batch.width[loc.owners] == NULL))

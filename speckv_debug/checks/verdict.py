@@ -26,6 +26,15 @@ def verdict(
     return Judgement(failed=np.flatnonzero(failed), unknown=named, explain=explain)
 
 
+def kept(count: int) -> Judgement:
+    """All of so many instances keep the law."""
+
+    def explain(index: int) -> Details:
+        raise IndexError(index)
+
+    return verdict(np.zeros(count, dtype=np.bool_), explain)
+
+
 def united_verdict(scope: United, judged: Sequence[Judgement]) -> Judgement:
     """The judgements of each part as one over the joined instances."""
     failed = np.concatenate([scope.first(n) + each.failed for n, each in enumerate(judged)])

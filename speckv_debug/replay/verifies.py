@@ -26,6 +26,11 @@ from speckv_debug.replay.worthwhile import worth_compiling
 
 BARE = 256
 """Rows of a verify that its width alone may say: a list of that length has to bear out more."""
+PLAIN_LISTS = (
+    "accept_index", "next_token", "next_sibling", "target_predict", "predict", "draft_tokens", "out_cache_loc",
+    "table_slots",
+)  # fmt: skip
+"""What `verifies_compiled` looks at, in its order."""
 ROW_LISTS = ("draft_tokens", "positions", "out_cache_loc", "table_slots", "next_token", "target_predict")
 """Inputs that have one entry a row."""
 
@@ -99,6 +104,26 @@ class VerifyBatch:
     def padding(self) -> Mask:
         """Rows that pad the batch: no request, and the reserved request row 0."""
         return mask(~self.request.known & (self.row == 0))
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether it is plain that all verifies keep the laws on single verifies; False where it takes a closer look.
+
+        Those are ACC-COUNT, ACC-BLOCK, ACC-CHAIN, ACC-SHIFT and LOC-ROW, of verifies that tell all that these look at.
+        """
+        lists = [self.ragged(name) for name in PLAIN_LISTS]
+        odd = self.non_draft is None or self.tokens_rewritten
+        if not worth_compiling(len(lists[0].values)) or odd or self.padding.any() or self.simulated.any():
+            return False
+        from speckv_debug.replay.verifies_compiled import all_plain
+
+        numbers = np.stack(
+            (self.accept_len, self.num_correct, self.columns.ints("width"), self.origin, self.bonus_token)
+        )
+        flags = np.stack((self.of("layout", "chain"), self.of("sampling", "greedy")))
+        present, offsets = np.stack([each.present for each in lists]), np.stack([e.offsets for e in lists])
+        values = tuple(frozen(each.values) for each in lists)
+        return bool(all_plain(numbers, flags, present, offsets, values, self.non_draft or 0))
 
     def of(self, column: str, *texts: str) -> Mask:
         """Where a text column is one of `texts`."""
