@@ -448,6 +448,8 @@ def release(at: int, of: Array, lives: Array, now: Array) -> bool:
     if not runs_for(at, of, lives):
         return False
     row = of[ROW, at]
+    if of[OWN_COMMITTED, at] == NULL or of[OWN_ALLOCATED, at] == NULL:
+        return False
     if lives[row, ENDED] or not repeats(row, of[OWN_COMMITTED, at], of[OWN_ALLOCATED, at], lives, now):
         return False
     now[LEAVING_SINCE] = min(now[LEAVING_SINCE], of[STEP, at])
