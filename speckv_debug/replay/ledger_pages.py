@@ -55,8 +55,8 @@ def free(ledger: Ledger, index: int) -> None:
         ledger.need_slots("free", index)
         ledger.facts.mark("double", "free", index, SKIP)
         return ledger.facts.mark("unsafe", "free", index, SKIP)
-    group = ledger.groups.of(rows.ints("group")[index])
     book, pages = ledger.books[int(rows.namespace[index])], rows.pages(index)
+    group = _group_of(ledger, index, book)
     unique, counts = np.unique(pages, return_counts=True)
     if ledger.namespaces.all[rows.namespace[index]].page_size == 1:
         _judge_again(ledger, index, unique[counts > 1], "itself")
@@ -68,6 +68,15 @@ def free(ledger: Ledger, index: int) -> None:
     ledger.groups.add(group, index)
     if rows.ints("group")[index] == NULL and not ledger.groups.nameless:
         ledger.groups.unsure.add(index)
+
+
+def _group_of(ledger: Ledger, index: int, book: PageBook) -> int | None:
+    """The group that a free waits in. Where frees name theirs, the allocator of a pool beside the main one has none unless
+    its free names one: counted pages of C128 go back at once, whatever group of the main pool is open.
+    """
+    named = ledger.events.slots["free"].ints("group")[index]
+    at_once = named == NULL and book is not ledger.main and not ledger.groups.nameless
+    return None if at_once else ledger.groups.of(named)
 
 
 def free_group(ledger: Ledger, index: int) -> None:

@@ -56,10 +56,17 @@ class PageTurns:
     def _of(columns: Callable[[str], Columns], name: str, pages: Ragged, pool: Int64s) -> Keys:
         seq = columns(name).ints("seq")
         if name == "free":
-            seq = effective(columns("free_group"), seq)
+            seq = _in_effect(columns, seq)
         owners = pages.owners
         which = pool[owners] >= 0
         return owners[which], pool[owners[which]], pages.values[which], seq[owners[which]]
+
+
+def _in_effect(columns: Callable[[str], Columns], seq: Int64s) -> Int64s:
+    """When frees of pools beside the main one take effect: where frees name their groups, one without is not deferred."""
+    named = columns("free").ints("group") != NULL
+    deferred = effective(columns("free_group"), seq)
+    return np.where(named, deferred, seq) if named.any() else deferred
 
 
 def effective(groups: Columns, seq: Int64s) -> Int64s:

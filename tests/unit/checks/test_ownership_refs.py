@@ -218,3 +218,23 @@ def test_a_counted_page_goes_to_the_free_list_once(judge: Build) -> None:
     assert finding.pages == (5,) and finding.pool == "c128"
     sound = judge("OWN-DFREE", *again[:-1], alloc(5), free(5), **head)
     assert sound.findings == () and sound.checked["OWN-DFREE"] == 2
+
+
+def test_a_counted_page_goes_back_at_once_inside_a_group_of_the_main_pool(judge: Build) -> None:
+    head, group = HEAD | {"tables": [*TABLES, "free_group"]}, {"event": "free_group", "group": 1}
+    of_main = {"event": "free", "pool": "full", "slots": [128], "reason": "finish", "group": 1}
+    granted = {"event": "alloc", "pool": "full", "slots": [128], "reason": "extend", "granted": True}
+    lines = [
+        granted,
+        *HELD,
+        group | {"action": "begin"},
+        of_main,
+        give("row:1", [5], [0]),
+        free(5),
+        alloc(5),
+        free(5),
+    ]
+    result = judge("OWN-DFREE", *lines, group | {"action": "end"}, **head)
+    assert not [unknown for unknown in result.unknown if "group" in unknown.why] and result.findings == ()
+    (finding,) = judge("OWN-DFREE", *lines, free(5), group | {"action": "end"}, **head).findings
+    assert finding.pages == (5,)
