@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
+from speckv_debug.recording.jsonl import import_jsonl
 from tests.opened_report import Opened, opened, until
 
 SERIOUS = ("serious", "critical")
@@ -129,3 +130,20 @@ def test_paper_keeps_the_drawings(browser: Browser, page: Path) -> None:
     seen = "[...document.querySelectorAll('#findings svg[role=img], .plot .main-svg')].every((s) => s.getBoundingClientRect().width > 40)"
     assert tab.page.evaluate(seen)
     assert tab.page.locator("#steps [role=tabpanel][hidden]").count() == 0
+
+
+def test_processes_stand_in_tabs_and_their_figures_are_drawn_when_they_are_chosen(
+    browser: Browser, tmp_path: Path
+) -> None:
+    case = Path(__file__).parents[1] / "recordings" / "rules" / "ACC-RANK" / "fail.jsonl"
+    import_jsonl(case, tmp_path / "ranks.speckv")
+    report = [sys.executable, "-m", "speckv_debug", "report", "ranks.speckv", "--replay", "off"]
+    subprocess.run(report, cwd=tmp_path, check=True, capture_output=True)
+    tab = opened(browser, tmp_path / "ranks.html")
+    assert tab.page.locator("#figures [role=tab]").all_inner_texts() == ["tp0-pp0-dp0", "tp1-pp0-dp0"]
+    assert tab.page.locator("#accept-0 .main-svg").count() >= 1
+    assert tab.page.locator("#accept-1 .main-svg").count() == 0
+    tab.page.locator("#figures [role=tab]").nth(1).click()
+    until(tab.page, "document.querySelectorAll('#accept-1 .main-svg').length > 0")
+    assert tab.page.locator("#accept-0").is_hidden()
+    assert tab.complaints == []

@@ -9,7 +9,7 @@ from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import box, label, picture
 
-TALL, GAP, EDGE, CHARACTER, NARROWEST, MOST_CELLS, LONGEST = 28, 8, 6, 7.4, 40, 16, 12
+TALL, GAP, EDGE, CHARACTER, NARROWEST, MOST_CELLS, LONGEST, LONGEST_KEY = 28, 8, 6, 7.4, 40, 16, 12, 16
 HEAD = 22
 
 
@@ -42,7 +42,7 @@ def draw_cells(strip: Strip, title: str) -> Html:
     shapes = [label(left - 8, HEAD - 8, strip.key, "lane", "end")]
     for at, place in enumerate(places):
         middle = left + at * (wide + 4) + wide / 2
-        shapes.append(label(middle, HEAD - 8, _cut(strip.keys[place]), "small"))
+        shapes.append(label(middle, HEAD - 8, _cut(strip.keys[place], LONGEST_KEY), "small"))
     for number, (name, cells) in enumerate(strip.lanes):
         y = HEAD + number * (TALL + GAP)
         shapes.append(label(left - 8, y + TALL / 2 + 4, name, "lane", "end"))
@@ -77,9 +77,9 @@ def _rest(strip: Strip, places: Sequence[int]) -> Iterator[Html]:
 
 
 def _width(strip: Strip, places: Sequence[int]) -> float:
-    texts = [strip.keys[place] for place in places]
-    texts += [cells[place] or strip.unset for _, cells in strip.lanes for place in places]
-    return max(NARROWEST, 12 + CHARACTER * max(len(_cut(each)) for each in texts))
+    texts = [_cut(strip.keys[place], LONGEST_KEY) for place in places]
+    texts += [_cut(cells[place] or strip.unset) for _, cells in strip.lanes for place in places]
+    return max(NARROWEST, 12 + CHARACTER * max(map(len, texts)))
 
 
 def _cell(x: float, y: float, wide: float, words: str, kind: str) -> Iterator[Html]:
@@ -87,10 +87,10 @@ def _cell(x: float, y: float, wide: float, words: str, kind: str) -> Iterator[Ht
     yield label(x + wide / 2, y + TALL / 2 + 4, _cut(words), "wrong" if kind == "wrong" else "")
 
 
-def _cut(words: str) -> str:
+def _cut(words: str, most: int = LONGEST) -> str:
     """The end of a long number tells more than its beginning."""
     words = printable(words)
-    return words if len(words) <= LONGEST else f"…{words[-(LONGEST - 1) :]}"
+    return words if len(words) <= most else f"…{words[-(most - 1) :]}"
 
 
 def _words(strip: Strip) -> str:

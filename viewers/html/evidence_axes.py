@@ -9,6 +9,8 @@ from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
 from speckv_debug.viewers.html.markup import Html
 
 Numbers = Mapping[str, int]
+FORWARDS = ("", "seq", "step", "mode", "request", "begin_ns", "end_ns")
+REACHES = " reaches to"
 
 
 def measured(evidence: Evidence) -> Html:
@@ -17,16 +19,19 @@ def measured(evidence: Evidence) -> Html:
         return _trim(evidence)
     if evidence.columns == ("seq", "step", "seq_len", "accept_len", "new_seq_len"):
         return _sequence(evidence)
+    if evidence.columns == FORWARDS:
+        return _forwards(evidence)
     numbers = {str(row[0]): row[1] for row in evidence.rows if len(row) == 2 and isinstance(row[1], int)}
-    make = MEASURED.get(evidence.title)
-    return make(numbers) if make and len(evidence.columns) == 2 else Html()
+    needed, make = MEASURED.get(evidence.title, ((), None))
+    known = make is not None and len(evidence.columns) == 2 and set(needed) <= numbers.keys()
+    return make(numbers) if make and known else Html()
 
 
 def _growth(n: Numbers) -> Html:
     before = (Span(0, n["allocated K"], "reserve"), Span(0, n["committed C"], "committed"))
     due = [value for name, value in n.items() if name.startswith("max(")]
-    new = n.get("new allocated")
-    if not due or new is None:
+    new = n["new allocated"]
+    if not due:
         return Html()
     # Between two lengths that are due, all that was added is wrong.
     more = max(due) if new > max(due) else n["allocated K"]
@@ -59,13 +64,17 @@ def _reads(n: Numbers) -> Html:
 
 
 def _width(n: Numbers) -> Html:
-    end, reach = n["row ends at"], n["reserve reaches to"]
+    end = n["row ends at"]
+    what, reach = next(((name, to) for name, to in n.items() if name.endswith(REACHES)), ("", 0))
+    if not what:
+        return Html()
+    what = what.removesuffix(REACHES)
     lanes = [
         Lane("the row of req_to_token", (Span(0, end, "due"),)),
-        Lane("reserve", (Span(0, reach, "reserve"), Span(end, reach, "wrong"))),
+        Lane(what, (Span(0, reach, "reserve"), Span(end, reach, "wrong"))),
     ]
     return draw_axis(
-        lanes, [Point(end, "row ends"), Point(reach, "reserve up to", True)], "Width of the row", "entry"
+        lanes, [Point(end, "row ends"), Point(reach, f"{what} up to", True)], "Width of the row", "entry"
     )
 
 
@@ -98,8 +107,6 @@ def _coverage(n: Numbers) -> Html:
 
 
 def _release(n: Numbers) -> Html:
-    if not {"committed", "allocated", "free_start"} <= n.keys():
-        return Html()
     lanes = [
         Lane("held", (Span(0, n["allocated"], "reserve"), Span(0, n["committed"], "committed"))),
         Lane("freed", (Span(n["free_start"], n["allocated"], "wrong"),)),
@@ -109,16 +116,35 @@ def _release(n: Numbers) -> Html:
     )
 
 
-MEASURED: dict[str, Callable[[Numbers], Html]] = {
-    "growth": _growth,
-    "reach": _reach,
-    "what the forward reads": _reads,
-    "row width": _width,
-    "held against the window": _window,
-    "coverage by draft KV": _coverage,
-    "release": _release,
+MEASURED: dict[str, tuple[tuple[str, ...], Callable[[Numbers], Html]]] = {
+    "growth": (("committed C", "allocated K", "new allocated"), _growth),
+    "reach": (("starts at L", "reaches to L + w", "allocated K"), _reach),
+    "what the forward reads": (("first position", "read length due", "read length"), _reads),
+    "row width": (("row ends at",), _width),
+    "held against the window": (("committed", "window", "cursor", "cursor at most"), _window),
+    "coverage by draft KV": (("positions read", "without draft KV", "first of them"), _coverage),
+    "release": (("committed", "allocated", "free_start"), _release),
 }
-"""Title → drawing of the numbers by their names."""
+"""Title → the numbers that the drawing needs, and the drawing."""
+
+
+def _forwards(evidence: Evidence) -> Html:
+    """Two forwards in the time of the device: where the second began before the first was done."""
+    rows = [row for row in evidence.rows if isinstance(row[5], int) and isinstance(row[6], int)]
+    if len(rows) != 2:
+        return Html()
+    (first, *_, begin, end), (second, *_, start, last) = rows
+    assert (
+        isinstance(begin, int) and isinstance(end, int) and isinstance(start, int) and isinstance(last, int)
+    )
+    lanes = [
+        Lane(f"{first}: {rows[0][3]} of {rows[0][4]}", (Span(begin, end, "due"),)),
+        Lane(
+            f"{second}: {rows[1][3]} of {rows[1][4]}",
+            (Span(start, last, "plain"), Span(start, min(end, last), "wrong")),
+        ),
+    ]
+    return draw_axis(lanes, [Point(end, "done at"), Point(start, "began at", True)], evidence.title, "ns")
 
 
 def _trim(evidence: Evidence) -> Html:

@@ -67,10 +67,28 @@ COMPARED: dict[tuple[str, ...], tuple[str, Callable[[Sequence[Cell]], str | None
         _copied,
         (("source, before", _text(2)), ("target, after", _text(4))),
     ),
+    ("row", "position", "slot by writes", "slot in snapshot", "written at seq", "slot used", ""): (
+        "position",
+        _text(1),
+        (("verify row", _row(0)), ("slot by writes", _text(2)), ("slot used", _text(5))),
+    ),
+    ("position", "slot", "token due", "written to", "token held", "of position", "of", "moved from"): (
+        "position",
+        _text(0),
+        (
+            ("token due", _text(2)),
+            ("written to slot", _text(3)),
+            ("slot", _text(1)),
+            ("token held", _text(4)),
+        ),
+    ),
+    ("", "replayed", "recorded"): ("", _text(0), (("replayed", _text(1)), ("recorded", _text(2)))),
     ("position", "slot written"): ("position", _text(0), (("slot written", _text(1)),)),
 }
 """Columns → what a place is called, its name, and the lanes; the last lane is what the engine has."""
-DIFFERING = ("position", "slot in the tree", "slot in the row")
+DIFFERING = (("position", "slot in the tree", "slot in the row"), ("", "replayed", "recorded"))
+"""Tables that do not mark what differs."""
+RANKS = ("rank", "accept_len", "rows", "tokens", "width", "layout")
 EVERY = ("position", "slot written")
 
 
@@ -83,15 +101,30 @@ def compared(evidence: Evidence, due: Sequence[tuple[str, Callable[[int], str | 
         cells += tuple((lane, tuple(of(row) for row in evidence.rows)) for lane, of in lanes)
         keys = tuple(name(row) or "" for row in evidence.rows)
         return draw_cells(Strip(key=key, keys=keys, lanes=cells, wrong=_wrong(evidence)), evidence.title)
+    if evidence.columns == RANKS:
+        return _ranks(evidence)
     if len(evidence.columns) == 3 and evidence.columns[1].startswith("slot of "):
         return _slots(evidence)
     return _tokens(evidence) if evidence.columns[:2] == ("", "0") and len(evidence.rows) == 3 else Html()
 
 
 def _wrong(evidence: Evidence) -> frozenset[int]:
-    if evidence.columns == DIFFERING:
-        return frozenset(k for k, row in enumerate(evidence.rows) if row[1] != row[2])
+    if evidence.columns in DIFFERING:
+        return frozenset(k for k, row in enumerate(evidence.rows) if None not in row and row[1] != row[2])
     return frozenset(range(len(evidence.rows))) if evidence.columns == EVERY else frozenset(evidence.marked)
+
+
+def _ranks(evidence: Evidence) -> Html:
+    """What each rank decided, a lane a rank; the one that differs stands last."""
+    rows = sorted(range(len(evidence.rows)), key=lambda k: k in evidence.marked)
+    lanes = tuple(
+        (str(evidence.rows[k][0]), tuple(_text(column)(evidence.rows[k]) for column in range(1, 6)))
+        for k in rows
+    )
+    told = zip(lanes[0][1], lanes[-1][1], strict=True)
+    wrong = frozenset(k for k, (first, last) in enumerate(told) if first != last)
+    strip = Strip(key="decided", keys=evidence.columns[1:], lanes=lanes, wrong=wrong)
+    return draw_cells(strip, evidence.title)
 
 
 def _slots(evidence: Evidence) -> Html:

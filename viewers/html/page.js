@@ -86,7 +86,7 @@
       each.tabIndex = chosen ? 0 : -1;
       document.getElementById(each.getAttribute("aria-controls")).hidden = !chosen;
     });
-    if (tab.closest("#figures")) drawAll();
+    if (tab.closest("#figures") && window.Plotly) drawAll();
   }
 
   function walk(event) {

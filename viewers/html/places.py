@@ -6,7 +6,9 @@ import numpy as np
 
 from speckv_debug.model.events import Release
 from speckv_debug.model.finding import Finding
+from speckv_debug.model.verify import KVBounds
 from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.page_map import PageMaps
 from speckv_debug.replay.steps import StepIndex
 from speckv_debug.replay.timeline import last_event_of
@@ -17,6 +19,8 @@ from speckv_debug.viewers.html.proof import Place, Shown
 
 LASTING = ("LEN", "OWN")
 """Families about a request's room, for which the last verify before the finding still says something."""
+LOOKED_BACK = 1000
+"""Verifies before a finding's event among which the one is looked for whose rows were left behind."""
 MAPPED = ("OWN", "LOC-OWNED", "LOC-PAD", "LOC-UNIQ")
 """Families and rules about who holds pages."""
 
@@ -39,6 +43,7 @@ class RecordedPlaces:
             release=self.release(finding),
             bound=self.bound(finding),
             named=self.named(finding),
+            lengths=self.lengths(finding),
         )
 
     def verify(self, finding: Finding) -> Shown | None:
@@ -47,6 +52,8 @@ class RecordedPlaces:
         if steps is None or not len(steps):
             return None
         at = int(np.searchsorted(steps.seq, finding.first_seq))
+        if (left := self._left_behind(steps, finding, at)) is not None:
+            return Shown(steps.verify(left), exact=True)
         if at < len(steps) and steps.seq[at] == finding.first_seq:
             return Shown(steps.verify(at), exact=True)
         if finding.step is not None and (same := steps.find(finding.step, finding.request)):
@@ -84,6 +91,20 @@ class RecordedPlaces:
         pool = None if process is None else process.info.pool(finding.pool)
         return None if pool is None else pool.id_bound
 
+    def lengths(self, finding: Finding) -> KVBounds | None:
+        """The host's lengths that a finding about their order is at."""
+        process = self._processes.get(finding.process)
+        if process is None or finding.rule != "LEN-ORDER":
+            return None
+        columns = Columns(process.columns("lengths", "committed", "allocated"))
+        at = np.flatnonzero(columns.ints("seq") == finding.first_seq)
+        told = (
+            [columns.int_at(name, int(at[0])) for name in ("committed", "allocated")]
+            if len(at)
+            else [None, None]
+        )
+        return None if told[0] is None or told[1] is None else KVBounds(committed=told[0], allocated=told[1])
+
     def named(self, finding: Finding) -> tuple[int, ...]:
         """The slots that a request's row names at its event, where the finding is about what the request locks."""
         process = self._processes.get(finding.process)
@@ -102,6 +123,16 @@ class RecordedPlaces:
     def maps_of(self, process: ProcessRecording) -> PageMaps:
         """The page maps of a process."""
         return self._maps.setdefault(process.label, PageMaps(process))
+
+    @staticmethod
+    def _left_behind(steps: StepIndex, finding: Finding, at: int) -> int | None:
+        """The verify whose rows were never moved; the finding's own event is the one that reads them."""
+        if finding.rule != "MOV-MISSING" or not finding.slots:
+            return None
+        for index in range(min(at, len(steps) - 1), max(-1, at - LOOKED_BACK), -1):
+            if steps.request[index] == finding.request and steps.seq[index] < finding.first_seq:
+                return index
+        return None
 
     @staticmethod
     def _earlier(steps: StepIndex, finding: Finding, before: int) -> Shown | None:

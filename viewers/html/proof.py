@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from speckv_debug.model.events import Release
 from speckv_debug.model.finding import Evidence, Finding
-from speckv_debug.model.verify import VerifyStep
+from speckv_debug.model.verify import KVBounds, VerifyStep
 from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
 from speckv_debug.viewers.html.cells import Strip, draw_cells
 from speckv_debug.viewers.html.drawing import of_step
@@ -44,6 +44,7 @@ class Place:
         pages, moments: The pages that it names, and their map before, at and after.
         release: The end of the request's hold.
         bound: One more than the highest slot of its pool.
+        lengths: The host's lengths that it is about.
         named: Slots that the row of its request names then, by position; -1 where none.
     """
 
@@ -53,6 +54,7 @@ class Place:
     release: Release | None = None
     bound: int | None = None
     named: tuple[int, ...] = ()
+    lengths: KVBounds | None = None
 
 
 def prove(finding: Finding, place: Place) -> Html:
@@ -76,6 +78,8 @@ def _of_place(finding: Finding, place: Place) -> Iterator[tuple[str, Html]]:
     if place.release is not None:
         wrong = finding.rule == "OWN-PAGESAFE" and place.release.seq == finding.first_seq
         yield "What goes back", draw_given_back(place.release, wrong=wrong)
+    if place.lengths is not None:
+        yield "Lengths as the host has them", _order(place.lengths)
     if place.named and finding.slots:
         yield "What is locked and what the row names", _locked(finding.slots, place.named)
     if finding.rule == "LOC-RANGE" and place.bound is not None and finding.slots:
@@ -83,6 +87,18 @@ def _of_place(finding: Finding, place: Place) -> Iterator[tuple[str, Html]]:
         pool = Lane(f"pool {finding.pool}", (Span(0, place.bound, "committed"),))
         points = [Point(place.bound, "ends at"), *(Point(slot, "slot", True) for slot in slots)]
         yield "Slots of the pool", draw_axis([pool], points, "Slots of the pool", "slot")
+
+
+def _order(told: KVBounds) -> Html:
+    """Committed within allocated, or beyond it."""
+    wrong = told.committed > told.allocated
+    beyond = (Span(told.allocated, told.committed, "wrong"),) if wrong else ()
+    lanes = [
+        Lane("allocated", (Span(0, told.allocated, "reserve"),)),
+        Lane("committed", (Span(0, told.committed, "committed"), *beyond)),
+    ]
+    points = [Point(told.allocated, "allocated"), Point(told.committed, "committed", wrong)]
+    return draw_axis(lanes, points, "Lengths as the host has them")
 
 
 def _locked(locked: tuple[int, ...], named: tuple[int, ...]) -> Html:
