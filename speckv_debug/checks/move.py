@@ -10,7 +10,7 @@ from speckv_debug.checks.accept import NO_PATH
 from speckv_debug.checks.compact_evidence import explain_cut, explain_predicted
 from speckv_debug.checks.evidence import number, row_name, value_at
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
-from speckv_debug.checks.verdict import verdict
+from speckv_debug.checks.verdict import kept, verdict
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.replay.compactions import Compactions
 from speckv_debug.replay.launches import MoveLaunches
@@ -40,6 +40,8 @@ def moved_pairs(match: PairMatch) -> Judgement:
     calls that copy a prefix's tail into draft branches, and calls of other pools, are not judged here; nor is a row whose
     position or own slot is the dummy: it lies beyond what was allocated.
     """
+    if match.plain:
+        return kept(len(match))
     batch, verify = match.relocations.verifies, match.relocations.verify
     bare = ~batch.ragged("out_cache_loc").present[verify]
     headless = match.relocations.headless
@@ -260,6 +262,8 @@ def compacted_rows(scope: Compactions) -> Judgement:
     Exceptions: what stands behind n is not read and holds anything; NGRAM gathers into blocks as wide as accept_index;
     a chain is compact already; hidden states may be absent.
     """
+    if scope.plain:
+        return kept(len(scope))
     batch, verify = scope.verifies, scope.verify
     owners, due, found = scope.due_and_found()
     unread = any_per_list((due == NULL) | (found == NULL), owners, len(scope))

@@ -9,7 +9,7 @@ import numpy as np
 from speckv_debug.replay.batches import batch_spans, verifies_of_steps
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_at
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, expanded, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, expanded, frozen, starts
 from speckv_debug.replay.verifies import VerifyBatch
 
 
@@ -50,6 +50,23 @@ class Compactions:
         return np.where(alone, np.minimum(accept, event), first - 1), np.where(
             alone, np.maximum(accept, event), last
         )
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether it is plain that all rows are compacted as is due; False where it takes a closer look."""
+        batch = self.verifies
+        if not batch.plain or self.cut.any():
+            return False
+        from speckv_debug.replay.paths_compiled import compacted_as_due
+
+        block = batch.block_start[self.verify]
+        who = np.stack((self.verify, self.event, block, self.after_start, self.of_predictions))
+        parts = (
+            frozen(p)
+            for e in (batch.ragged("predict"), self.before, self.after)
+            for p in (e.values, e.offsets)
+        )
+        return bool(compacted_as_due(who, *batch.plain_paths, *parts))
 
     @cached_property
     def in_blocks(self) -> Mask:

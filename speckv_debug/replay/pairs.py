@@ -9,7 +9,7 @@ import numpy as np
 from speckv_debug.replay.batches import batch_spans
 from speckv_debug.replay.moves import CALLS, Relocations
 from speckv_debug.replay.places import Place
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask, spread
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, frozen, mask, spread
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import reserved
 
@@ -52,13 +52,51 @@ class PairMatch:
 
     def __init__(self, due: DuePairs, relocations: Relocations) -> None:
         self.due, self.relocations = due, relocations
-        path = relocations.verifies.path
-        self.counts = path.lengths[relocations.verify]
-        self.at = np.repeat(path.offsets[:-1][relocations.verify], self.counts) + spread(self.counts)
-        self.owners = np.repeat(np.arange(len(relocations), dtype=np.int64), self.counts)
-        place = relocations.start[self.owners] + spread(self.counts)
-        call = relocations.call[self.owners]
-        self.src, self.tgt = relocations.moves.src.at(call, place), relocations.moves.tgt.at(call, place)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether it is plain that the calls move what is due, pair for pair; False where it takes a closer look."""
+        relocations, verifies, moves = self.relocations, self.relocations.verifies, self.relocations.moves
+        if not verifies.plain or relocations.headless.any():
+            return False
+        from speckv_debug.replay.paths_compiled import lists_as_due
+
+        lists = (verifies.ragged("out_cache_loc"), verifies.ragged("table_slots"), moves.src, moves.tgt)
+        parts = (frozen(part) for each in lists for part in (each.values, each.offsets))
+        who = np.stack((relocations.verify, relocations.call, relocations.start))
+        return bool(lists_as_due(who, *verifies.plain_paths, *parts))
+
+    @cached_property
+    def counts(self) -> Int64s:
+        """Due pairs of each instance."""
+        found: Int64s = self.relocations.verifies.path.lengths[self.relocations.verify]
+        return found
+
+    @cached_property
+    def at(self) -> Int64s:
+        """The due pairs of all instances."""
+        offsets = self.relocations.verifies.path.offsets[:-1]
+        return np.repeat(offsets[self.relocations.verify], self.counts) + spread(self.counts)
+
+    @cached_property
+    def owners(self) -> Int64s:
+        """The instance of each due pair."""
+        return np.repeat(np.arange(len(self.relocations), dtype=np.int64), self.counts)
+
+    @cached_property
+    def src(self) -> Int64s:
+        """What the mover's list has at the pair's place, NULL where it ends before."""
+        return self.relocations.moves.src.at(*self._places)
+
+    @cached_property
+    def tgt(self) -> Int64s:
+        """The same of the targets."""
+        return self.relocations.moves.tgt.at(*self._places)
+
+    @property
+    def _places(self) -> tuple[Int64s, Int64s]:
+        place = self.relocations.start[self.owners] + spread(self.counts)
+        return self.relocations.call[self.owners], place
 
     def __len__(self) -> int:
         return len(self.relocations)
@@ -76,6 +114,8 @@ class PairMatch:
     def in_order(self) -> Mask:
         """Instances whose list is exactly what is due, pair for pair, by the table or by the window."""
         due, count = self.due, len(self.relocations)
+        if self.plain:
+            return np.ones(count, dtype=np.bool_)
         wrong = any_per_list(self.src != due.source[self.at], self.owners, count)
         by_table = any_per_list(self.tgt != due.target[self.at], self.owners, count)
         by_window = any_per_list(self.tgt != due.window[self.at], self.owners, count)

@@ -11,7 +11,7 @@ import numpy as np
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.pairs import PairMatch
 from speckv_debug.replay.places import Place, place_at
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, frozen, mask
 from speckv_debug.replay.readers import END, NextReads
 
 
@@ -58,7 +58,13 @@ class Settlements:
     def moving(self) -> Mask:
         """Verifies with an accepted row that is not in place."""
         due = self._match.due
-        return any_per_list(due.moving, due.owners, len(self))
+        if not self.verifies.plain:
+            return any_per_list(due.moving, due.owners, len(self))
+        from speckv_debug.replay.paths_compiled import rows_moving
+
+        lists = (self.verifies.ragged(name) for name in ("out_cache_loc", "table_slots"))
+        parts = (frozen(part) for each in lists for part in (each.values, each.offsets))
+        return mask(rows_moving(*self.verifies.plain_paths, *parts))
 
     @cached_property
     def unsettled(self) -> dict[int, Unsettled]:

@@ -125,6 +125,13 @@ class VerifyBatch:
         values = tuple(frozen(each.values) for each in lists)
         return bool(all_plain(numbers, flags, present, offsets, values, self.non_draft or 0))
 
+    @property
+    def plain_paths(self) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+        """Of plain verifies, what says which rows they accepted: n, the root's row, entries and where each list begins."""
+        index = self.ragged("accept_index")
+        found = (self.accept_len, self.origin, index.values, index.offsets)
+        return (frozen(found[0]), frozen(found[1]), frozen(found[2]), frozen(found[3]))
+
     def of(self, column: str, *texts: str) -> Mask:
         """Where a text column is one of `texts`."""
         return self.columns.texts(column).equal(*texts)
