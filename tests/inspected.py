@@ -15,10 +15,17 @@ from speckv_debug.model.events import Accept, Event, Free, Move
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity, Unknown
 from speckv_debug.model.process import Pool, Process
 from speckv_debug.model.verify import VerifyStep
+from speckv_debug.replay.holders import PageHolders
+from speckv_debug.replay.page_map import PageMap
+from speckv_debug.replay.pool_series import PoolSeries
+from speckv_debug.replay.snapshots import Snapshot
+from speckv_debug.replay.verify_details import CompactedTensor, Recomputed
 from speckv_debug.viewers.tui.app import InspectorApp
 from speckv_debug.viewers.tui.history import History, HistoryLine, Question
-from speckv_debug.viewers.tui.inspection import Inspection, Law
+from speckv_debug.viewers.tui.inspection import Inspection, Law, OnProgress
 from speckv_debug.viewers.tui.lookup import StepLookup
+from speckv_debug.viewers.tui.moments import Moments
+from tests.inspected_pages import small_holders, small_map, small_series, small_state
 from tests.smallest import BROKEN_STEP, LABEL, smallest_moves, smallest_step
 
 CELL_WIDTH = 12.2
@@ -80,6 +87,7 @@ class SmallProcess:
             settings={"algorithm": "EAGLE", "topk": 2},
         )
         self.span = (100, 100 + 10 * max(1, len(steps)))
+        self.events_recorded = 2 * len(steps) + 1
 
     def events(self, first_seq: int, last_seq: int) -> Iterator[Event]:
         """An accept and a move for each verify, a free at the end."""
@@ -101,6 +109,54 @@ class SmallProcess:
             yield Free(
                 seq=self.span[1], pool="full", request="8", reason="finish", slots=tuple(range(4224, 4352))
             )
+
+    pools = ("full",)
+
+    def compacted(self, index: int) -> tuple[CompactedTensor, ...]:
+        """Predictions that arrived, and hidden rows of which the last one did not."""
+        rows = (0, 1, 3)[: int(self.lookup.steps.accept_len[index])]
+        n, token, print_ = len(rows), (21, 23, 31), (-0x7A10, -0x55B2, -0x3C03)
+        wrong = (*print_[: n - 1], -0x9999)
+        return (
+            CompactedTensor("predict", rows, token[:n], token[:n]),
+            CompactedTensor("hidden_states", rows, print_[:n], wrong[:n]),
+        )
+
+    def recomputed(self, index: int, on_progress: OnProgress) -> tuple[Recomputed, ...]:
+        """The same rows, another length."""
+        return (
+            Recomputed("accepted rows (greedy tree)", "0 1 3", "0 1 3", True),
+            Recomputed("bonus token", "31", "unknown", None),
+            Recomputed("new seq_len", "4098", "4099", False),
+        )
+
+    def moments(self, on_progress: OnProgress) -> Moments:
+        """The steps of its verifies."""
+        steps = self.lookup.steps
+        at, first = np.unique(steps.step, return_index=True)
+        ends = np.append(first[1:], len(steps)) - 1
+        return Moments("step", at, steps.seq[ends] + 9)
+
+    def give_up(self) -> None:
+        """Nothing takes long."""
+
+    def series(self, on_progress: OnProgress) -> tuple[PoolSeries, ...]:
+        """Twenty steps of 64 pages: requests grow, the tree takes over, one page is in conflict from the swapped move on."""
+        return (small_series(),) if len(self.lookup) else ()
+
+    def page_map(self, seq: int, pool: str | None, on_progress: OnProgress) -> PageMap:
+        """64 pages: two requests, the tree, a session, and from the swapped move on one page with two owners."""
+        if pool not in (None, "full"):
+            raise UsageError(f"there is no pool {pool}", "Known: full.")
+        return small_map(seq)
+
+    def holders(self, seq: int, page: int, pool: str | None) -> PageHolders:
+        """Those that the map names."""
+        return small_holders(seq, page)
+
+    def state(self, seq: int, on_progress: OnProgress) -> Snapshot:
+        """The pool of the map, two running requests, counted pages and a ring."""
+        return small_state(self.label, seq)
 
     def history(self, question: Question) -> History:
         """Of page 9999 nothing, of pool `none` there is no answer, of all else the events around the swapped move."""

@@ -34,12 +34,17 @@ class Here:
 
 @asynccontextmanager
 async def inspecting(
-    looked_at: Inspection | None = None, place: Place | None = None, size: tuple[int, int] = (100, 30)
+    looked_at: Inspection | None = None,
+    place: Place | None = None,
+    size: tuple[int, int] = (100, 30),
+    keys: tuple[str, ...] = ("f",),
 ) -> AsyncIterator[tuple[InspectorApp, Inspector]]:
-    """The app with its check done."""
+    """The app with its check done, after `keys`; those that are there to begin with show the findings."""
     app = InspectorApp(looked_at or inspection(), place)
     async with app.run_test(size=size, notifications=True) as pilot:
         await until(pilot, lambda: app.outcome is not None or bool(app.stopped))
+        if place is None:
+            await pilot.press(*keys)
         yield app, pilot
 
 

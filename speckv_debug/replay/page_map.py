@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from speckv_debug.errors import UsageError
+from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.holders import PageHolders, holders_of
 from speckv_debug.replay.ledger import Ledger
@@ -71,6 +72,13 @@ class PageMap:
         return None if at == NOBODY else self.holders[at]
 
 
+def followed_pools(info: Process) -> tuple[str, ...]:
+    """Pools whose pages can be followed, the main one first; one that has its ids from another is not named."""
+    spaces = Namespaces(info)
+    order = dict.fromkeys([spaces.main, *range(len(spaces.all))])
+    return tuple(spaces.all[number].name for number in order if spaces.all[number].paged)
+
+
 class PageMaps:
     """The maps of one process, at any `seq`, forwards and backwards; folds on from the nearest checkpoint."""
 
@@ -81,9 +89,7 @@ class PageMaps:
     @property
     def pools(self) -> tuple[str, ...]:
         """Pools whose pages can be followed, the main one first."""
-        spaces = Namespaces(self._process.info)
-        order = dict.fromkeys([spaces.main, *range(len(spaces.all))])
-        return tuple(spaces.all[number].name for number in order if spaces.all[number].paged)
+        return followed_pools(self._process.info)
 
     @property
     def timeline(self) -> Timeline:

@@ -22,6 +22,7 @@ from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.ragged import NULL, Int64s
 from speckv_debug.replay.steps import StepIndex
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.verify_details import CompactedTensor, Recomputed, compacted, recomputed
 from speckv_debug.replay.view import ProcessView
 from speckv_debug.replay.windows import KeptColumns, WindowView
 
@@ -73,6 +74,7 @@ class VerifyTable:
         self.request = Requests(batch.request)
         self._pieces: OrderedDict[tuple[str, int], pa.Table] = OrderedDict()
         self._windows: OrderedDict[int, StepIndex] = OrderedDict()
+        self._views: dict[int, ProcessView] = {}
 
     def __len__(self) -> int:
         return len(self.seq)
@@ -97,15 +99,25 @@ class VerifyTable:
         tables = {name: self._rows(name, first, last) for name in AROUND}
         return WindowView(ProcessView(self._process), tables, last, 1.0)
 
-    def place_in_view(self, view: ProcessView, index: int) -> int:
-        """Where a verify stands among those of a view of its surroundings."""
-        return int(np.searchsorted(view.verifies.seq, self.seq[index]))
+    def compacted(self, index: int) -> tuple[CompactedTensor, ...]:
+        """A verify's tensors before and after compaction."""
+        return compacted(*self._at(index))
+
+    def recomputed(self, index: int) -> tuple[Recomputed, ...]:
+        """A verify's result beside what the kernels make of its inputs; imports torch."""
+        return recomputed(*self._at(index))
+
+    def _at(self, index: int) -> tuple[ProcessView, int]:
+        """The part of the recording around a verify, and its place among the verifies there."""
+        window = self._window(index // NEAR)
+        return self._views[index // NEAR], int(np.searchsorted(window.seq, self.seq[index]))
 
     def _window(self, number: int) -> StepIndex:
         if number not in self._windows:
-            self._windows[number] = StepIndex(self._process, self.view(number * NEAR))
+            self._views[number] = self.view(number * NEAR)
+            self._windows[number] = StepIndex(self._process, self._views[number])
             while len(self._windows) > WINDOWS:
-                self._windows.popitem(last=False)
+                del self._views[self._windows.popitem(last=False)[0]]
         self._windows.move_to_end(number)
         return self._windows[number]
 

@@ -13,6 +13,7 @@ from speckv_debug.model.finding import CheckResult
 from speckv_debug.viewers.tui.app import InspectorApp
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.places import Place
+from speckv_debug.viewers.tui.screens.asking import AskingScreen
 from tests.inspected import broken, clean, inspection
 from tests.smallest import LABEL
 
@@ -30,10 +31,20 @@ def checked(*keys: str, theme: str = "textual-dark") -> Callable[[Pilot[None]], 
         app.theme = theme
         while app.outcome is None:
             await pilot.pause(0.02)
-        await pilot.press(*keys)
+        for key in keys:
+            await pilot.press(key)
+            await settled(pilot)
         await pilot.pause(0.1)
+        await settled(pilot)
 
     return run
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    """Wait for what the screen asks of others."""
+    await pilot.pause()
+    while isinstance(screen := pilot.app.screen, AskingScreen) and screen.asking:
+        await pilot.pause(0.02)
 
 
 def looks(
@@ -49,14 +60,45 @@ def looks(
     return snap_compare(app, terminal_size=size, run_before=checked(*keys, **more))  # type: ignore[arg-type]
 
 
+BOTH = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+
+
+@BOTH
+def test_overview(snap_compare: Looks, size: tuple[int, int]) -> None:
+    """Verdict, root causes with law, due and engine, accept lengths, pools over time, what is missing, the process."""
+    assert looks(snap_compare, size=size)
+
+
+@BOTH
+def test_pages(snap_compare: Looks, size: tuple[int, int]) -> None:
+    """The map at step 812 with a page of two owners, the line of steps above, the page in words and the legend."""
+    assert looks(snap_compare, "p", size=size)
+
+
+def test_pages_zoomed_out_on_a_light_ground(snap_compare: Looks) -> None:
+    """Four pages a cell; the cell with the conflict shows it; cells of several uses are slanted."""
+    assert looks(snap_compare, "p", "-", "-", "l", "l", size=SMALL, theme="textual-light")
+
+
+@BOTH
+def test_state(snap_compare: Looks, size: tuple[int, int]) -> None:
+    """The pool's pages by use, counted pages with a wrong count marked, a ring cell by cell, two running requests."""
+    assert looks(snap_compare, "s", size=size)
+
+
+def test_findings_of_one_request(snap_compare: Looks) -> None:
+    """Two of three findings, the filter named on top."""
+    assert looks(snap_compare, "f", "w", size=SMALL)
+
+
 def test_findings_small(snap_compare: Looks) -> None:
     """The verdict on top, two root causes and a consequence, the first one in full, what is unknown below."""
-    assert looks(snap_compare, size=SMALL)
+    assert looks(snap_compare, "f", size=SMALL)
 
 
 def test_findings_large(snap_compare: Looks) -> None:
     """The same with the finding in full at the right, its evidence with ✗ at the broken row."""
-    assert looks(snap_compare, size=LARGE)
+    assert looks(snap_compare, "f", size=LARGE)
 
 
 def test_nothing_found(snap_compare: Looks) -> None:
@@ -120,7 +162,7 @@ def test_step_in_the_light_theme(snap_compare: Looks) -> None:
 
 def test_events_around_a_finding(snap_compare: Looks) -> None:
     """Events as recorded with the finding's own marked and in full below."""
-    assert looks(snap_compare, "e", size=SMALL)
+    assert looks(snap_compare, "f", "e", size=SMALL)
 
 
 def test_help(snap_compare: Looks) -> None:
@@ -138,7 +180,7 @@ def test_hostile_text(snap_compare: Looks, size: tuple[int, int]) -> None:
         actual="\x9b2J",
     )
     result = dataclasses.replace(broken(), findings=(hostile,))
-    assert looks(snap_compare, size=size, looked_at=inspection(lambda: result))
+    assert looks(snap_compare, "f", size=size, looked_at=inspection(lambda: result))
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])

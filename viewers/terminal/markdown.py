@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from speckv_debug.model.causes import RootCause, root_causes, worst_first
+from speckv_debug.model.consequences import summary
 from speckv_debug.model.finding import CheckResult, Finding
 from speckv_debug.model.left_out import left_out
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import Recording
-from speckv_debug.viewers.terminal.causes import summary
 from speckv_debug.viewers.terminal.headline import headline
 from speckv_debug.viewers.terminal.markdown_text import block, plain
 from speckv_debug.viewers.terminal.table import table_lines

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from speckv_debug.model.causes import RootCause, root_causes
+from speckv_debug.model.consequences import summary
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity
 from speckv_debug.model.left_out import left_out
 from speckv_debug.model.text import amount, printable
 from speckv_debug.recording.reader import Recording
-from speckv_debug.viewers.terminal.causes import summary
 from speckv_debug.viewers.terminal.headline import counts, headline
 from speckv_debug.viewers.terminal.paint import Paint
 from speckv_debug.viewers.terminal.table import table_lines

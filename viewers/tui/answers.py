@@ -8,12 +8,19 @@ from pathlib import Path
 
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.holders import PageHolders
+from speckv_debug.replay.looking_points import looking_points
 from speckv_debug.replay.page_map import PageMap, PageMaps
+from speckv_debug.replay.pool_series import PoolSeries, pool_series
 from speckv_debug.replay.snapshots import Snapshot, snapshot
+from speckv_debug.replay.verify_details import Recomputed
+from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.tui.history import History, Question
+from speckv_debug.viewers.tui.moments import Moments
 from speckv_debug.viewers.tui.recorded_history import answer
 
 OnProgress = Callable[[float], None]
+MOST = 1 << 40
+"""Steps of a recording that are told apart: all."""
 
 
 class Answers:
@@ -22,6 +29,8 @@ class Answers:
     def __init__(self, path: Path) -> None:
         self._recording = Recording.open(path)
         self._maps: dict[str, PageMaps] = {}
+        self._verifies: dict[str, VerifyTable] = {}
+        self._series: dict[str, tuple[PoolSeries, ...]] = {}
 
     def history(self, label: str, question: Question, on_progress: OnProgress) -> History:
         """The answer to a question about a slot, page, row or request.
@@ -31,6 +40,23 @@ class Answers:
         """
         with self._lean(label) as process:
             return answer(process, question)
+
+    def moments(self, label: str, on_progress: OnProgress) -> Moments:
+        """The ends of all steps."""
+        points = looking_points(self._of(label).timeline, MOST)
+        return Moments(points.axis, points.x, points.seq)
+
+    def series(self, label: str, on_progress: OnProgress) -> tuple[PoolSeries, ...]:
+        """The pools over time, the main one first; none if no event moves pages."""
+        if label not in self._series:
+            self._series[label] = pool_series(self._of(label).timeline, on_progress=on_progress)
+        return self._series[label]
+
+    def recomputed(self, label: str, index: int, on_progress: OnProgress) -> tuple[Recomputed, ...]:
+        """A verify's result beside what the kernels make of its inputs; imports torch."""
+        if label not in self._verifies:
+            self._verifies[label] = VerifyTable(self._process(label))
+        return self._verifies[label].recomputed(index)
 
     def page_map(self, label: str, seq: int, pool: str | None, on_progress: OnProgress) -> PageMap:
         """The map of a pool after event `seq`.

@@ -23,12 +23,16 @@ from speckv_debug.viewers.tui.screens.events import EventsScreen
 from speckv_debug.viewers.tui.screens.findings import FindingsScreen
 from speckv_debug.viewers.tui.screens.history import HistoryScreen
 from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.screens.overview import OverviewScreen
+from speckv_debug.viewers.tui.screens.pages import PagesScreen
+from speckv_debug.viewers.tui.screens.scrubbing import ScrubbingScreen
 from speckv_debug.viewers.tui.screens.sheet import Sheet
+from speckv_debug.viewers.tui.screens.state import StateScreen
 from speckv_debug.viewers.tui.screens.step import StepScreen
 from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from speckv_debug.viewers.tui.walk import Moment, next_finding
 
-WALKS = ("findings", "steps", "life", "finding", "process", "back", "help")
+WALKS = ("overview", "findings", "steps", "pages", "state", "life", "finding", "process", "back", "help")
 
 
 class InspectorApp(CheckingApp):
@@ -40,10 +44,19 @@ class InspectorApp(CheckingApp):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (40, "-tall")]  # noqa: RUF012  so declared by Textual
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {DeedCommands}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "findings", tooltip="Show the verdict and all findings", id="go.findings", show=False),
+        Binding("i", "overview", tooltip="Show the overview of the recording", id="go.overview", show=False),
+        Binding("f", "findings", "Findings", tooltip="Show all findings", id="go.findings"),
         Binding("v", "steps", "Steps", tooltip="Show all verify steps", id="go.steps"),
+        Binding("p", "pages", "Pages", tooltip="Show the pages of a pool at this step", id="go.pages"),
+        Binding(
+            "s",
+            "state",
+            "State",
+            tooltip="Show pools, rings, counted pages and requests at this step",
+            id="go.state",
+        ),
         Binding("t", "life", tooltip="Show the life of this request", id="go.life", show=False),
-        Binding("n", "finding(1)", "Finding", tooltip="Go to the next finding", id="go.next-finding"),
+        Binding("n", "finding(1)", "Next", tooltip="Go to the next finding", id="go.next-finding"),
         Binding("N", "finding(-1)", tooltip="Go to the finding before", id="go.finding-before", show=False),
         Binding("o", "process(1)", "Process", tooltip="Look at the next process", id="go.process"),
         Binding("O", "process(-1)", tooltip="Look at the process before", id="go.process-before", show=False),
@@ -60,7 +73,7 @@ class InspectorApp(CheckingApp):
         self._visited: Entry | None = None
 
     def get_default_screen(self) -> Screen[None]:
-        return FindingsScreen()
+        return OverviewScreen()
 
     def on_mount(self) -> None:
         if self._start_place is not None:
@@ -75,6 +88,11 @@ class InspectorApp(CheckingApp):
             screen.show(place)
         else:
             self.push_screen(StepScreen(place))
+
+    def open_findings(self, *, find: bool = False) -> None:
+        """List all findings; `find` asks at once for a text that they must have."""
+        if self._uncover(FindingsScreen) is None:
+            self.push_screen(FindingsScreen(find=find))
 
     def open_events(self, process: str, seq: int) -> None:
         """List the events around `seq`."""
@@ -95,7 +113,9 @@ class InspectorApp(CheckingApp):
     def open_finding(self, entry: Entry) -> None:
         """Go to where a finding shows: its verify, else its first event."""
         self._visited = entry
-        if entry.place is not None:
+        if isinstance(self.screen, ScrubbingScreen):
+            self.screen.show_finding(entry)
+        elif entry.place is not None:
             self.open_step(entry.place)
         else:
             self.open_events(entry.finding.process, entry.finding.first_seq)
@@ -110,7 +130,9 @@ class InspectorApp(CheckingApp):
         except UsageError as error:
             self.say(f"{error.what}: {error.remedy}")
             return
-        if isinstance(self.screen, StepsScreen):
+        if isinstance(self.screen, ScrubbingScreen):
+            self.screen.show(place.process, int(self.lookup(place.process).steps.seq[place.index]))
+        elif isinstance(self.screen, StepsScreen):
             self.screen.show(place)
         else:
             self.open_step(place)
@@ -132,12 +154,17 @@ class InspectorApp(CheckingApp):
         """The verify that one looks at, or the first one."""
         screen = self.screen
         place = screen.place if isinstance(screen, StepScreen | StepsScreen) else None
-        if place is None and isinstance(screen, EventsScreen | HistoryScreen):
+        if place is None and isinstance(
+            screen, EventsScreen | HistoryScreen | OverviewScreen | ScrubbingScreen
+        ):
             return Place(screen.process, 0)
         return place or Place(self.inspection.labels[0] if self.inspection.labels else "", 0)
 
+    def action_overview(self) -> None:
+        self._uncover(OverviewScreen)
+
     def action_findings(self) -> None:
-        self._uncover(FindingsScreen)
+        self.open_findings()
 
     def action_steps(self) -> None:
         here = self._here()
@@ -149,6 +176,50 @@ class InspectorApp(CheckingApp):
             screen.show(here)
         else:
             self.push_screen(StepsScreen(here))
+
+    def open_pages(self, process: str, seq: int, page: int | None = None) -> None:
+        """Draw the pages of the main pool after the step of an event."""
+        screen = self._uncover(PagesScreen)
+        if isinstance(screen, PagesScreen):
+            screen.show(process, seq)
+        else:
+            self.push_screen(PagesScreen(process, seq, page))
+
+    def action_pages(self) -> None:
+        here = self._here()
+        if not here.process:
+            self.say("nothing was recorded")
+        elif not isinstance(self.screen, PagesScreen):
+            self.open_pages(here.process, *self._seq_and_page(here))
+
+    def action_state(self) -> None:
+        here = self._here()
+        if not here.process:
+            self.say("nothing was recorded")
+        elif not isinstance(self.screen, StateScreen):
+            seq, _ = self._seq_and_page(here)
+            screen = self._uncover(StateScreen)
+            if isinstance(screen, StateScreen):
+                screen.show(here.process, seq)
+            else:
+                self.push_screen(StateScreen(here.process, seq))
+
+    def _seq_and_page(self, here: Place) -> tuple[int, int | None]:
+        """Where the pages are of interest: those of the verify that one looks at, else of the finding under the cursor."""
+        screen, outcome = self.screen, self.outcome
+        if isinstance(screen, StepScreen | StepsScreen):
+            verify = self.lookup(here.process).steps.verify(here.index)
+            moved = [m.target for m in verify.moves if m.target is not None and not m.in_place]
+            size = verify.page_size or 1
+            return verify.seq, moved[-1] // size if moved else None
+        if isinstance(screen, EventsScreen | HistoryScreen | ScrubbingScreen):
+            return screen.seq, None
+        entry = screen.chosen if isinstance(screen, FindingsScreen | OverviewScreen) else None
+        if entry is None and outcome is not None and outcome.entries:
+            entry = outcome.entries[0]
+        if entry is None or entry.finding.process != here.process:
+            return 0, None
+        return entry.finding.first_seq, entry.finding.pages[0] if entry.finding.pages else None
 
     def action_life(self) -> None:
         """Of the request whose verify one looks at."""
@@ -183,12 +254,14 @@ class InspectorApp(CheckingApp):
             self.open_finding(entry)
 
     def _is_at(self, entry: Entry) -> bool:
+        if isinstance(self.screen, ScrubbingScreen):
+            return True
         return isinstance(self.screen, EventsScreen) if entry.place is None else entry.place == self._here()
 
     def _moment(self) -> Moment:
         here, screen = self._here(), self.screen
         process = self.inspection.labels.index(here.process)
-        if isinstance(screen, EventsScreen | HistoryScreen):
+        if isinstance(screen, EventsScreen | HistoryScreen | OverviewScreen | ScrubbingScreen):
             return Moment(process, screen.seq)
         return Moment(process, int(self.lookup(here.process).steps.seq[here.index]))
 
@@ -197,16 +270,18 @@ class InspectorApp(CheckingApp):
         to = labels[(labels.index(self._here().process) + by) % len(labels)]
         if to not in self._lookups:
             self.say("the steps are still being read")
-        elif isinstance(self.screen, EventsScreen):
+        elif isinstance(self.screen, EventsScreen | ScrubbingScreen):
             self.screen.show(to, 0)
         elif isinstance(self.screen, HistoryScreen):
             self.screen.show(to, self.screen.question)
+        elif isinstance(self.screen, OverviewScreen):
+            self.screen.show(to)
         elif not len(self.lookup(to)):
             self.say(f"no verify step in process {to}")
         elif isinstance(self.screen, StepScreen):
             self.screen.show(Place(to, 0))
         else:
-            self._uncover(FindingsScreen)
+            self._uncover(OverviewScreen)
             self.push_screen(StepsScreen(Place(to, 0)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

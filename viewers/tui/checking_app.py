@@ -22,11 +22,13 @@ class CheckingApp(App[None]):
         inspection: What is looked at.
         outcome: None until the check has ended.
         progress: What is being done, in a few words.
+        processes_read: Of how many processes the verifies are known.
         stopped: Why the check ended without an outcome, else empty.
     """
 
     outcome: reactive[Outcome | None] = reactive(None)
     progress: reactive[str] = reactive("reading steps …")
+    processes_read: reactive[int] = reactive(0)
 
     def __init__(self, inspection: Inspection) -> None:
         super().__init__()
@@ -38,6 +40,7 @@ class CheckingApp(App[None]):
     def read(self, process: str) -> None:
         """Read the verifies of one process now."""
         self._lookups[process] = self.inspection.process(process).lookup
+        self.processes_read = len(self._lookups)
 
     def start_check(self) -> None:
         """Read what is not read yet and judge, in another thread."""
@@ -46,6 +49,7 @@ class CheckingApp(App[None]):
 
     def on_steps_read(self, message: checking.StepsRead) -> None:
         self._lookups[message.process] = message.lookup
+        self.processes_read = len(self._lookups)
         if len(self._lookups) == len(self.inspection.processes):
             self.progress, self._seconds = "checking …", 0
 

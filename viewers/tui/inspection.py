@@ -12,9 +12,12 @@ from speckv_debug.model.process import Process
 from speckv_debug.model.text import printable
 from speckv_debug.replay.holders import PageHolders
 from speckv_debug.replay.page_map import PageMap
+from speckv_debug.replay.pool_series import PoolSeries
 from speckv_debug.replay.snapshots import Snapshot
+from speckv_debug.replay.verify_details import CompactedTensor, Recomputed
 from speckv_debug.viewers.tui.history import History, Question
 from speckv_debug.viewers.tui.lookup import StepLookup
+from speckv_debug.viewers.tui.moments import Moments
 
 OnProgress = Callable[[float], None]
 OnTold = Callable[[float | CheckResult], None]
@@ -45,6 +48,16 @@ class InspectedProcess(Protocol):
     def span(self) -> tuple[int, int]:
         """The first and the last recorded seq; (0, 0) without any event."""
 
+    def compacted(self, index: int) -> tuple[CompactedTensor, ...]:
+        """A verify's tensors before and after compaction."""
+
+    def recomputed(self, index: int, on_progress: OnProgress) -> tuple[Recomputed, ...]:
+        """A verify's result beside what the kernels make of its inputs; slow the first time."""
+
+    @property
+    def events_recorded(self) -> int:
+        """How many events there are, without reading them."""
+
     def events(self, first_seq: int, last_seq: int) -> Iterator[Event]:
         """The recorded events of `[first_seq, last_seq]`."""
 
@@ -54,6 +67,19 @@ class InspectedProcess(Protocol):
         Raises:
             UsageError: There can be no answer.
         """
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """Pools whose pages can be followed, the main one first."""
+
+    def moments(self, on_progress: OnProgress) -> Moments:
+        """The ends of its steps."""
+
+    def give_up(self) -> None:
+        """End what is being replayed for it; whoever waits is told."""
+
+    def series(self, on_progress: OnProgress) -> tuple[PoolSeries, ...]:
+        """The pools over time, the main one first; none if no event moves pages."""
 
     def page_map(self, seq: int, pool: str | None, on_progress: OnProgress) -> PageMap:
         """Owner and use of every page of a pool (the main one if None) after event `seq`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from speckv_debug.model.causes import parents_of
 from speckv_debug.model.finding import CheckResult, Finding, Severity
@@ -69,6 +70,12 @@ def outcome_of(result: CheckResult, lookups: Mapping[str, StepLookup], *, comple
             here = marks[entry.place.process]
             here[entry.place.index] = (*here.get(entry.place.index, ()), entry.finding)
     return Outcome(result, entries, marks, complete)
+
+
+def consequences_of(outcome: Outcome, root: Entry) -> tuple[Finding, ...]:
+    """All that follows from a root cause, near or far."""
+    behind = outcome.entries[outcome.entries.index(root) + 1 :]
+    return tuple(entry.finding for entry in takewhile(lambda entry: entry.depth > 0, behind))
 
 
 def place_of(finding: Finding, lookups: Mapping[str, StepLookup]) -> Place | None:

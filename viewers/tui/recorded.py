@@ -11,21 +11,30 @@ from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Process
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.holders import PageHolders
-from speckv_debug.replay.page_map import PageMap
+from speckv_debug.replay.page_map import PageMap, followed_pools
+from speckv_debug.replay.pool_series import PoolSeries
 from speckv_debug.replay.snapshots import Snapshot
+from speckv_debug.replay.verify_details import CompactedTensor, Recomputed
 from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.tui.answers import Answers
 from speckv_debug.viewers.tui.apart import Apart, Caller
 from speckv_debug.viewers.tui.history import History, Question
 from speckv_debug.viewers.tui.inspection import Inspection, Law, OnProgress, OnTold
 from speckv_debug.viewers.tui.lookup import StepLookup
+from speckv_debug.viewers.tui.moments import Moments
 
 
 class RecordedProcess:
-    """One process; nothing is read before it is asked for."""
+    """One process; nothing is read before it is asked for.
 
-    def __init__(self, process: ProcessRecording, answers: Caller) -> None:
-        self._process, self._answers = process, answers
+    Args:
+        process: The process.
+        answers: Answers questions about single slots and requests.
+        replays: Replays the ledger, which takes longer and keeps what it replayed.
+    """
+
+    def __init__(self, process: ProcessRecording, answers: Caller, replays: Caller) -> None:
+        self._process, self._answers, self._replays = process, answers, replays
 
     @property
     def label(self) -> str:
@@ -40,13 +49,31 @@ class RecordedProcess:
     @cached_property
     def lookup(self) -> StepLookup:
         """All verifies, read at the first access."""
-        return StepLookup(VerifyTable(self._process))
+        return StepLookup(self._verifies)
+
+    @cached_property
+    def _verifies(self) -> VerifyTable:
+        return VerifyTable(self._process)
+
+    def compacted(self, index: int) -> tuple[CompactedTensor, ...]:
+        """A verify's tensors before and after compaction."""
+        return self._verifies.compacted(index)
+
+    def recomputed(self, index: int, on_progress: OnProgress) -> tuple[Recomputed, ...]:
+        """A verify's result beside what the kernels make of its inputs."""
+        found = self._answers.call("recomputed", self.label, index, on_told=on_progress)
+        return cast("tuple[Recomputed, ...]", found)
 
     @property
     def span(self) -> tuple[int, int]:
         """The first and the last recorded seq; (0, 0) without any event."""
         pieces = [piece for table in self._process.files for piece in self._process.pieces(table)]
         return min((p.first for p in pieces), default=0), max((p.last for p in pieces), default=0)
+
+    @property
+    def events_recorded(self) -> int:
+        """How many events there are, by the files' footers."""
+        return self._process.rows
 
     def events(self, first_seq: int, last_seq: int) -> Iterator[Event]:
         """The recorded events of `[first_seq, last_seq]`."""
@@ -56,18 +83,37 @@ class RecordedProcess:
         """The answer to a question about a slot, page, row or request."""
         return cast("History", self._answers.call("history", self.label, question))
 
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """Pools whose pages can be followed, the main one first."""
+        return followed_pools(self.info)
+
+    def moments(self, on_progress: OnProgress) -> Moments:
+        """The ends of its steps."""
+        return cast("Moments", self._replays.call("moments", self.label, on_told=on_progress))
+
+    def give_up(self) -> None:
+        """End what is being worked out; whoever waits is told."""
+        self._replays.cancel()
+        self._answers.cancel()
+
+    def series(self, on_progress: OnProgress) -> tuple[PoolSeries, ...]:
+        """The pools over time, the main one first."""
+        found = self._replays.call("series", self.label, on_told=on_progress)
+        return cast("tuple[PoolSeries, ...]", found)
+
     def page_map(self, seq: int, pool: str | None, on_progress: OnProgress) -> PageMap:
         """Owner and use of every page of a pool after event `seq`."""
-        found = self._answers.call("page_map", self.label, seq, pool, on_told=on_progress)
+        found = self._replays.call("page_map", self.label, seq, pool, on_told=on_progress)
         return cast("PageMap", found)
 
     def holders(self, seq: int, page: int, pool: str | None) -> PageHolders:
         """Everybody who holds a page then."""
-        return cast("PageHolders", self._answers.call("holders", self.label, seq, page, pool))
+        return cast("PageHolders", self._replays.call("holders", self.label, seq, page, pool))
 
     def state(self, seq: int, on_progress: OnProgress) -> Snapshot:
         """All pools and running requests after event `seq`."""
-        return cast("Snapshot", self._answers.call("state", self.label, seq, on_told=on_progress))
+        return cast("Snapshot", self._replays.call("state", self.label, seq, on_told=on_progress))
 
 
 def inspection_of(
@@ -77,15 +123,16 @@ def inspection_of(
     stop_check: Callable[[], None] = lambda: None,
 ) -> Inspection:
     """Look at `recording`; nothing is read yet."""
-    answers = Apart(partial(Answers, recording.path))
+    answers, replays = (Apart(partial(Answers, recording.path)) for _ in range(2))
 
     def stop() -> None:
         stop_check()
         answers.cancel()
+        replays.cancel()
 
     return Inspection(
         name=recording.path.name,
-        processes=tuple(RecordedProcess(process, answers) for process in recording.processes),
+        processes=tuple(RecordedProcess(process, answers, replays) for process in recording.processes),
         check=check,
         stop=stop,
         laws=laws,

@@ -13,11 +13,38 @@ from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.outline import Outcome
 
+NEEDED = ("accept", "move", "forward", "alloc", "free", "table_write", "lengths", "release", "cache")
+"""Tables without whose every event much can't be told."""
+
 
 def summary(inspection: Inspection, outcome: Outcome | None, width: int) -> Content:
     """At most three lines of `width` cells, cut with an ellipsis; empty if nothing is missing."""
     lines = (Content.styled(line, ink.DOUBT) for line in _summary_lines(inspection, outcome))
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
+
+
+def lacks(inspection: Inspection) -> Iterator[str]:
+    """What the recording says that it does not hold: damage, a late start, hooks and tables that are not there."""
+    yield from map(printable, inspection.problems)
+    several = len(inspection.processes) > 1
+    for process in inspection.processes:
+        name = f"{printable(process.label)}: " if several else ""
+        if not process.info.from_start:
+            yield f"{name}not recorded from the process's start: who held pages before is not known"
+        unresolved = [hook for hook, found in process.info.hooks.items() if found is None]
+        if unresolved:
+            yield f"{name}hooks that did not resolve: {printable(', '.join(unresolved))}"
+        partly = [table for table in NEEDED if not process.info.records(table)]
+        if partly:
+            yield f"{name}not recorded whole: {', '.join(partly)}"
+
+
+def unknowns(outcome: Outcome | None) -> Iterator[str]:
+    """What could not be judged, the largest first."""
+    missed = [] if outcome is None else missed_by(outcome.result)
+    for unknown in missed:
+        times = amount(unknown.instances, "time")
+        yield f"{unknown.rule} can't be judged {times}: {printable(unknown.why)}"
 
 
 def sheet(inspection: Inspection, outcome: Outcome | None) -> Iterator[Content]:

@@ -11,29 +11,59 @@ from textual.containers import Container
 from textual.widgets import Static
 
 from speckv_debug.viewers.tui import unjudged
+from speckv_debug.viewers.tui.findings_filter import FindingsFilter
 from speckv_debug.viewers.tui.headline import headline
 from speckv_debug.viewers.tui.outline import Entry, Outcome
 from speckv_debug.viewers.tui.screens.filtered import FilteredScreen
 from speckv_debug.viewers.tui.screens.sheet import Sheet
 from speckv_debug.viewers.tui.widgets.finding_detail import FindingDetail
-from speckv_debug.viewers.tui.widgets.finding_list import FindingList, where
+from speckv_debug.viewers.tui.widgets.finding_list import FindingList
 
 
 class FindingsScreen(FilteredScreen):
     """Is it broken, where, since which step."""
 
-    finds = "show findings with this text (rule, step, request, words)"
+    finds = "words, or rule:MOV severity:error request:7 process:tp0 step:812"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("e", "events", "Events", tooltip="Show the events around this finding", id="finding.events"),
+        Binding(
+            "r",
+            "only('rule')",
+            "Rule",
+            tooltip="Show this rule's findings alone, or all again",
+            id="filter.rule",
+        ),
+        Binding(
+            "m",
+            "only('severity')",
+            tooltip="Show this severity alone, or all again",
+            id="filter.severity",
+            show=False,
+        ),
+        Binding(
+            "w",
+            "only('request')",
+            tooltip="Show this request's findings alone, or all again",
+            id="filter.request",
+            show=False,
+        ),
+        Binding(
+            "c",
+            "only('process')",
+            tooltip="Show this process's findings alone, or all again",
+            id="filter.process",
+            show=False,
+        ),
         Binding(
             "u", "unknown", "Unknown", tooltip="Show all that was not judged, and why", id="finding.unknown"
         ),
     ]
 
-    def __init__(self) -> None:
+    def __init__(self, *, find: bool = False) -> None:
         super().__init__()
         self._entries: tuple[Entry, ...] = ()
+        self._find = find
 
     def body(self) -> ComposeResult:
         yield Static(id="headline")
@@ -44,6 +74,8 @@ class FindingsScreen(FilteredScreen):
 
     def on_mount(self) -> None:
         self.focus_body()
+        if self._find:
+            self.call_after_refresh(self.action_find)
 
     def focus_body(self) -> None:
         self.query_one(FindingList).focus()
@@ -51,7 +83,7 @@ class FindingsScreen(FilteredScreen):
     def outcome_changed(self, outcome: Outcome | None) -> None:
         self.call_after_refresh(self._summarise)
         self.query_one("#detail").display = bool(outcome and outcome.entries)
-        self._list()
+        self._list(self.chosen)
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._summarise)
@@ -61,15 +93,14 @@ class FindingsScreen(FilteredScreen):
         width = self.size.width - line.gutter.width
         line.update(unjudged.summary(self.inspector.inspection, self.inspector.outcome, width))
 
-    def _progress_changed(self) -> None:
-        super()._progress_changed()
+    def progress_changed(self) -> None:
         if self.inspector.stopped:
             self._list()
         app = self.inspector
         words = headline(app.inspection, app.lookups, app.outcome, app.progress)
         self.query_one("#headline", Static).update(words)
 
-    def _list(self) -> None:
+    def _list(self, at: Entry | None = None) -> None:
         outcome, findings = self.inspector.outcome, self.query_one(FindingList)
         if outcome is None:
             findings.wait(
@@ -78,17 +109,25 @@ class FindingsScreen(FilteredScreen):
         elif not outcome.entries:
             findings.wait("no finding; v shows the steps, e the events")
         else:
-            self._entries = tuple(entry for entry in outcome.entries if self._wanted(entry))
-            findings.empty = "no finding with this text"
-            findings.show(self._entries)
+            asked = FindingsFilter.of(self._text)
+            self._entries = tuple(entry for entry in outcome.entries if asked.wants(entry.finding))
+            findings.empty = "no finding is like that; escape shows all"
+            findings.show(self._entries, self._entries.index(at) if at in self._entries else 0)
         if findings.chosen is None:
             self.query_one(FindingDetail).show(None, None)
-        self.locate("findings", *([f"with {self._text!r}"] if self._text else []))
+        shown, all_ = len(self._entries), 0 if outcome is None else len(outcome.entries)
+        count = f"{shown:,} of {all_:,}" if self._text else ""
+        self.locate("findings", *([f"with {self._text!r}"] if self._text else []), count=count)
 
-    def _wanted(self, entry: Entry) -> bool:
-        finding = entry.finding
-        text = f"{finding.rule} {where(finding, True)} {finding.message}".lower()
-        return self._text.lower() in text
+    def action_only(self, name: str) -> None:
+        """Narrow to findings that have a field like the one under the cursor, or no more."""
+        entry = self.chosen
+        asked = FindingsFilter.of(self._text)
+        if entry is not None:
+            self._text = asked.toggled(name, entry.finding).typed
+        elif asked.fields:
+            self._text = asked.text
+        self._list(entry)
 
     def on_line_list_moved(self) -> None:
         entry = self.query_one(FindingList).chosen
@@ -109,6 +148,11 @@ class FindingsScreen(FilteredScreen):
     def action_unknown(self) -> None:
         lines = unjudged.sheet(self.inspector.inspection, self.inspector.outcome)
         self.app.push_screen(Sheet("Not judged", lines))
+
+    @property
+    def chosen(self) -> Entry | None:
+        """The finding under the cursor."""
+        return self.query_one(FindingList).chosen
 
     def move(self, by: int) -> None:
         """Move the cursor by so many findings."""

@@ -8,11 +8,11 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 
 from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.outline import Outcome
+from speckv_debug.viewers.tui.screens.asking import AskingScreen
 from speckv_debug.viewers.tui.widgets.key_bar import KeyBar
 from speckv_debug.viewers.tui.widgets.place_bar import PlaceBar
 from speckv_debug.viewers.tui.widgets.prompt import Prompt
@@ -25,7 +25,7 @@ ROOMY = 100
 """Columns from which the footer has room for the palette's key as well."""
 
 
-class InspectorScreen(Screen[None]):
+class InspectorScreen(AskingScreen):
     """A screen that knows its place and how the check stands."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -61,9 +61,16 @@ class InspectorScreen(Screen[None]):
     def outcome_changed(self, outcome: Outcome | None) -> None:
         """The check has ended, or has not yet."""
 
+    def progress_changed(self) -> None:
+        """The check has come on, or has stopped."""
+
+    def steps_read(self) -> None:
+        """The verifies of one more process are known."""
+
     def on_mount(self) -> None:
         self.watch(self.inspector, "outcome", self._outcome_changed)
         self.watch(self.inspector, "progress", self._progress_changed)
+        self.watch(self.inspector, "processes_read", self.steps_read, init=False)
 
     def on_resize(self, event: events.Resize) -> None:
         self.query_one(KeyBar).show_command_palette = event.size.width >= ROOMY
@@ -74,6 +81,7 @@ class InspectorScreen(Screen[None]):
 
     def _progress_changed(self) -> None:
         self.query_one(PlaceBar).state = state_of(self.inspector.outcome, self.inspector.progress)
+        self.progress_changed()
 
     def locate(self, *crumbs: str, count: str = "") -> None:
         """Name the place below the recording."""

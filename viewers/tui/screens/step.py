@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from speckv_debug.replay.verify_details import Recomputed
 from speckv_debug.viewers.tui.lookup import Ints, StepLookup
 from speckv_debug.viewers.tui.outline import Outcome
 from speckv_debug.viewers.tui.places import Place
@@ -38,7 +40,15 @@ class StepScreen(InspectorScreen):
         Binding(
             "R", "across(-1)", tooltip="Request before of this step", id="step.request-before", show=False
         ),
+        Binding(
+            "c",
+            "replay",
+            "Replay",
+            tooltip="Compute this verify again by the bundled kernels",
+            id="step.replay",
+        ),
         Binding("e", "events", tooltip="Show the events around this verify", id="step.events", show=False),
+        Binding("x", "stop", tooltip="Give up what is being worked out", id="step.stop", show=False),
     ]
 
     def __init__(self, place: Place) -> None:
@@ -82,8 +92,13 @@ class StepScreen(InspectorScreen):
         steps, marks = self._lookup.steps, self.inspector.marks(place.process)
         step = steps.verify(place.index)
         self.query_one(StepView).show(
-            step, marks.get(place.index, ()), moves_recorded=self.inspector.moves_recorded(place.process)
+            step,
+            marks.get(place.index, ()),
+            moves_recorded=self.inspector.moves_recorded(place.process),
+            tensors=self.inspector.inspection.process(place.process).compacted(place.index),
         )
+        if place.index in marks:
+            self.action_replay()
         history = self.query_one("#history", StepList)
         history.border_title = "All verifies of this request"
         history.show(self._lookup, self._own, marks, place.index)
@@ -95,6 +110,23 @@ class StepScreen(InspectorScreen):
         self.locate(
             self._place.process, number, name, count=f"{self._place.index + 1:,} of {len(self._lookup):,}"
         )
+
+    def action_replay(self) -> None:
+        """Compute the verify again, beside the screen."""
+        place, process = self._place, self.inspector.inspection.process(self._place.process)
+        self.query_one(StepView).replayed((), "being computed by the bundled kernels; x gives up")
+
+        def drawn(found: tuple[Recomputed, ...]) -> None:
+            if place == self._place:
+                self.query_one(StepView).replayed(found)
+
+        self.ask(partial(process.recomputed, place.index), drawn, "replaying")
+
+    def asking_failed(self, why: str) -> None:
+        self.query_one(StepView).replayed((), f"not computed: {why}")
+
+    def action_stop(self) -> None:
+        self.inspector.inspection.process(self._place.process).give_up()
 
     def action_along(self, by: int) -> None:
         self._walk(self._own, by, "verify of this request")

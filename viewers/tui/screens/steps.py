@@ -14,7 +14,7 @@ from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.outline import Outcome
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.filtered import FilteredScreen
-from speckv_debug.viewers.tui.widgets.overview import Overview
+from speckv_debug.viewers.tui.widgets.run_chart import RunChart
 from speckv_debug.viewers.tui.widgets.step_list import StepList
 from speckv_debug.viewers.tui.widgets.step_view import StepView
 
@@ -34,7 +34,7 @@ class StepsScreen(FilteredScreen):
         self._at: int | None = place.index
 
     def body(self) -> ComposeResult:
-        yield Overview(id="overview")
+        yield RunChart(id="run")
         with Container(id="steps-and-step"):
             yield StepList(id="steps")
             yield StepView(id="preview", can_focus=False)
@@ -64,7 +64,7 @@ class StepsScreen(FilteredScreen):
         lookup, marks = self._lookup, self.inspector.marks(self._process)
         shown = lookup.matching(self._text) if self._text else lookup.all()
         marked = np.flatnonzero(np.isin(shown, list(marks)))
-        self.query_one(Overview).show(lookup.steps.accept_len[shown], marked)
+        self.query_one(RunChart).show(lookup.steps.accept_len[shown], marked)
         self.query_one(StepList).show(lookup, shown, marks, self._at)
         self._name_place()
 
@@ -77,7 +77,7 @@ class StepsScreen(FilteredScreen):
     def on_line_list_moved(self) -> None:
         steps = self.query_one(StepList)
         self._at = steps.chosen
-        self.query_one(Overview).point_at(steps.cursor)
+        self.query_one(RunChart).point_at(steps.cursor)
         self._name_place()
         self._preview()
 

@@ -39,7 +39,7 @@ def _node(step: VerifyStep, row: int, stem: str, name: str) -> Content:
     style = ink.GOOD if accepted else ink.FAINT
     return Content.assemble(
         (stem, ink.FAINT),
-        (f"{dot} {name}", f"bold {ink.GOOD}" if accepted else ""),
+        (f"{dot} {name}", f"bold {ink.GOOD}" if accepted else ink.FAINT if known else ""),
         (f"  row {row:<3}", ink.FAINT),
         (f" {_word(step, row, accepted, known)}", style),
     )

@@ -12,6 +12,9 @@ from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.widgets.finding_list import SIGNS
 
+TALL = 40
+"""Lines from which on every finding is shown in full, not the first one alone."""
+
 
 class FindingsHere(Static):
     """Not there at all without a finding; the findings screen has each in full."""
@@ -29,14 +32,19 @@ class FindingsHere(Static):
 
     def on_resize(self) -> None:
         width = max(16, self.content_region.width)
-        lines = (line for finding in self._findings for line in finding_lines(finding, width))
+        first, *others = self._findings or (None,)
+        lines = [] if first is None else list(finding_lines(first, width))
+        for finding in others:
+            if self.app.size.height >= TALL:
+                lines += finding_lines(finding, width)
+            else:
+                lines.append(_title(finding).truncate(width, ellipsis=True))
         self.update(Content("\n").join(lines))
 
 
 def finding_lines(finding: Finding, width: int) -> Iterator[Content]:
     """The message in at most two lines, below it what was due and what the engine did."""
-    title = Content.assemble(SIGNS[finding.severity], "  ", (finding.rule, ink.STRONG), "  ")
-    first, *rest = title.append(printable(finding.message)).wrap(width)
+    first, *rest = _title(finding).wrap(width)
     yield first
     if rest:
         yield Content(" ").join(rest).truncate(width, ellipsis=True)
@@ -46,3 +54,8 @@ def finding_lines(finding: Finding, width: int) -> Iterator[Content]:
         parts = [Content("").join(parts)] if parts else []
     for part in parts:
         yield part.truncate(width, ellipsis=True)
+
+
+def _title(finding: Finding) -> Content:
+    rule = Content.assemble(SIGNS[finding.severity], "  ", (finding.rule, ink.STRONG), "  ")
+    return rule.append(printable(finding.message))

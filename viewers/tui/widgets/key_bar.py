@@ -10,17 +10,16 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Footer, Static
 
-TIGHT = 80
-"""Columns below which the footer has no room for all keys."""
 FIRST = ("help", "quit")
 """Actions whose keys stand first where there is no room for all: help names the others."""
 
 
 class KeyBar(Footer):
-    """Textual's footer; in a narrow terminal only the keys that fit as a whole."""
+    """Textual's footer; where it has no room for all, only the keys that fit as a whole."""
 
     def compose(self) -> ComposeResult:
-        if self.app.size.width >= TIGHT:
+        needed = sum(len(key) + len(word) + 2 for key, word in self._keys())
+        if self.app.size.width >= needed + (4 if self.show_command_palette else 0):
             yield from super().compose()
         else:
             yield Static(self._fitting(self.app.size.width))
@@ -42,9 +41,9 @@ class KeyBar(Footer):
         shown: dict[str, Binding] = {}
         for active in self.screen.active_bindings.values():
             if active.binding.show:
-                shown.setdefault(active.binding.action, active.binding)
+                shown.setdefault(active.binding.id or active.binding.action, active.binding)
         for binding in sorted(shown.values(), key=_rank):
-            if binding.group is None and binding.description:
+            if binding.description:
                 yield self.app.get_key_display(binding), binding.description
 
 

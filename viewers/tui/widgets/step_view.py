@@ -10,9 +10,12 @@ from textual.containers import Container, VerticalScroll
 
 from speckv_debug.model.finding import Finding
 from speckv_debug.model.verify import VerifyStep
+from speckv_debug.replay.verify_details import CompactedTensor, Recomputed
+from speckv_debug.viewers.tui.widgets.compaction_panel import CompactionPanel
 from speckv_debug.viewers.tui.widgets.draft_tree import DraftTreePanel
 from speckv_debug.viewers.tui.widgets.findings_here import FindingsHere
 from speckv_debug.viewers.tui.widgets.move_table import MoveTable
+from speckv_debug.viewers.tui.widgets.replay_panel import ReplayPanel
 from speckv_debug.viewers.tui.widgets.room_bar import RoomBar
 from speckv_debug.viewers.tui.widgets.step_panel import StepPanel
 from speckv_debug.viewers.tui.widgets.token_strips import TokenStrips
@@ -46,13 +49,32 @@ class StepView(VerticalScroll, inherit_bindings=False):
         with Container(id="tree-and-moves"):
             yield DraftTreePanel()
             yield MoveTable()
-        yield TokenStrips()
-        yield RoomBar()
+        with Container(id="strips-and-room"):
+            yield TokenStrips()
+            yield RoomBar()
+        with Container(id="compaction-and-replay"):
+            yield CompactionPanel()
+            yield ReplayPanel()
 
-    def show(self, step: VerifyStep, findings: tuple[Finding, ...], *, moves_recorded: bool) -> None:
+    def show(
+        self,
+        step: VerifyStep,
+        findings: tuple[Finding, ...],
+        *,
+        moves_recorded: bool,
+        tensors: tuple[CompactedTensor, ...] = (),
+    ) -> None:
         """Draw `step`; `moves_recorded` tells whether an absent move is evidence."""
+        self.query_one(CompactionPanel).tensors = tensors
+        self.replayed(())
         self.query_one(FindingsHere).show(findings)
         self.query_one(MoveTable).moves_recorded = moves_recorded
         for panel in self.query(StepPanel):
             panel.step = step
         self.scroll_home(animate=False)
+
+    def replayed(self, results: tuple[Recomputed, ...], told: str = "c computes it again") -> None:
+        """Draw what replay computed, or say how that stands."""
+        panel = self.query_one(ReplayPanel)
+        panel.results, panel.told = results, told
+        panel.redraw()

@@ -13,6 +13,7 @@ from speckv_debug.viewers.tui.keys import deeds
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.events import EventsScreen
 from speckv_debug.viewers.tui.screens.findings import FindingsScreen
+from speckv_debug.viewers.tui.screens.overview import OverviewScreen
 from speckv_debug.viewers.tui.screens.sheet import Sheet
 from speckv_debug.viewers.tui.screens.step import StepScreen
 from speckv_debug.viewers.tui.screens.steps import StepsScreen
@@ -40,7 +41,9 @@ async def test_enter_opens_the_place_and_escape_goes_back() -> None:
         await pilot.press("escape")
         assert here(app) == (FindingsScreen, None)
         await pilot.press("escape")
-        assert here(app) == (FindingsScreen, None)
+        assert here(app) == (OverviewScreen, None)
+        await pilot.press("escape")
+        assert here(app) == (OverviewScreen, None)
 
 
 async def test_a_finding_that_no_verify_shows_opens_its_events() -> None:
@@ -262,7 +265,7 @@ async def test_every_key_has_a_sentence_and_stands_in_the_manual() -> None:
     manual = MANUAL.read_text()
     ranks = (SmallProcess(SmallRun(60)), SmallProcess(SmallRun(60), "tp1-2"))
     async with inspecting(inspection(broken, *ranks)) as (app, pilot):
-        for opening in ((), ("v",), ("enter",), ("e",)):
+        for opening in ((), ("v",), ("enter",), ("e",), ("p",), ("s",), ("i",)):
             await pilot.press(*opening)
             for deed in deeds(app.screen):
                 assert deed.sentence, deed

@@ -49,7 +49,8 @@ def test_what_begins_as_a_question_and_is_none_says_how_to_ask(typed: str) -> No
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> RecordedProcess:
     recording = broken_run(tmp_path_factory.mktemp("history"))
-    return RecordedProcess(recording.processes[0], Here(Answers(recording.path)))
+    answers = Here(Answers(recording.path))
+    return RecordedProcess(recording.processes[0], answers, answers)
 
 
 def test_a_recorded_request_has_its_verifies_in_order(process: RecordedProcess) -> None:

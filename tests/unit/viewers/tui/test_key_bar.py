@@ -29,10 +29,11 @@ async def test_a_narrow_one_shows_whole_keys(width: int, place: Place | None) ->
     shown = await bottom(width, place)
     assert shown.startswith("f1 Help q Quit ")
     assert shown.count("Help") == 1
-    words = {"Help", "Quit", "Open", "Find", "Go", "to", "Events", "Unknown", "Steps", "Finding", "Request"}
+    words = {"Help", "Quit", "Open", "Find", "Go", "to", "Events", "Unknown", "Steps", "Next", "Request"}
+    words |= {"Findings", "Pages", "State", "Replay", "Back"}
     assert {word for word in shown.split() if len(word) > 1} <= words | {"f1"}
 
 
 async def test_a_wide_one_shows_all_keys() -> None:
-    shown = await bottom(80, Place(LABEL, 36))
+    shown = await bottom(120, Place(LABEL, 36))
     assert "Step" in shown and "f1 Help" in shown and "q Quit" in shown

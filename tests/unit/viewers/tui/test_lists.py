@@ -9,7 +9,7 @@ from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.outline import outcome_of
 from speckv_debug.viewers.tui.widgets.evidence import evidence_lines
 from speckv_debug.viewers.tui.widgets.finding_list import FindingList
-from speckv_debug.viewers.tui.widgets.overview import columns, pointers
+from speckv_debug.viewers.tui.widgets.run_chart import columns, pointers
 from speckv_debug.viewers.tui.widgets.step_list import StepList, accepted
 from tests.inspected import LABEL, SmallProcess, SmallRun, broken, swapped_move
 

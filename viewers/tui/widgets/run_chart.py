@@ -12,7 +12,7 @@ from speckv_debug.viewers.tui.lookup import Ints
 COLUMNS = " ▁▂▃▄▅▆▇█"
 
 
-class Overview(Static):
+class RunChart(Static):
     """Mean accept length of all listed verifies, as many to a column as needed."""
 
     ALLOW_SELECT = False

@@ -1,0 +1,125 @@
+"""The map of a pool: steps, zoom, the page under the cursor, playing; and the state of all pools."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from speckv_debug.replay.page_map import Holder
+from speckv_debug.replay.pool_state import Use
+from speckv_debug.viewers.tui.page_signs import SIGNS, sign_of
+from speckv_debug.viewers.tui.screens.history import HistoryScreen
+from speckv_debug.viewers.tui.screens.pages import PagesScreen
+from speckv_debug.viewers.tui.screens.state import StateScreen
+from speckv_debug.viewers.tui.widgets.page_grid import PageGrid
+from tests.inspected import inspection, text_of
+from tests.inspecting import here, inspecting, until
+
+CONFLICT_ROW = "····7777 777777rr ··8✗8888 88r···LL LLLLTTTT TTTT··ss ··~·w··· ····!??·"
+SOUND_ROW = CONFLICT_ROW.replace("✗", "8")
+
+
+def test_every_use_has_a_sign_of_one_cell() -> None:
+    assert set(SIGNS) == set(Use)
+    signs = [sign_of(use, Holder("7", 7, 1)) for use in Use]
+    assert all(len(sign) == 1 for sign in signs) and len(set(signs)) == len(signs)
+
+
+async def test_the_map_of_a_step_and_of_the_steps_around_it() -> None:
+    async with inspecting(keys=("p",)) as (app, pilot):
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        assert "step 812" in text_of(app).splitlines()[0]
+        await pilot.press("[", "[")
+        await until(pilot, lambda: SOUND_ROW in text_of(app))
+        assert "step 810" in text_of(app).splitlines()[0]
+        await pilot.press("}")
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        assert "step 819" in text_of(app).splitlines()[0]
+        await pilot.press("]")
+        await until(pilot, lambda: "this is the last step" in text_of(app))
+
+
+async def test_the_page_under_the_cursor_is_told_in_words_and_opens_its_history() -> None:
+    async with inspecting(keys=("p",)) as (app, pilot):
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        await pilot.press("/", *"20", "enter")
+        await until(pilot, lambda: "request 7 · row 7 epoch 1" in text_of(app))
+        shown = text_of(app)
+        assert "✗ conflict: two owners" in shown and "request 8 · row 8 epoch 1" in shown
+        await pilot.press("enter")
+        await until(pilot, lambda: "page 20 full" in text_of(app))
+        assert here(app)[0] is HistoryScreen
+        await pilot.press("escape")
+        assert here(app)[0] is PagesScreen
+
+
+async def test_zoomed_out_a_cell_of_many_pages_shows_the_conflict() -> None:
+    async with inspecting(keys=("p",)) as (app, pilot):
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        await pilot.press("-", "-", "-")
+        assert "8 pages a cell" in text_of(app)
+        assert "77✗·LT·!" in text_of(app)
+        await pilot.press("+", "+", "+", "+")
+        assert "one cell a page" in text_of(app)
+
+
+async def test_it_plays_to_the_last_step_and_stops() -> None:
+    async with inspecting(keys=("p",)) as (app, pilot):
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        await pilot.press("]", "]", "]", "]", "space")
+        screen = app.screen
+        assert isinstance(screen, PagesScreen) and screen.playing
+        await until(pilot, lambda: screen.at_end and not screen.playing)
+
+
+async def test_n_walks_from_finding_to_finding_on_the_map() -> None:
+    async with inspecting(keys=("p",)) as (app, pilot):
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        await pilot.press("{")
+        await until(pilot, lambda: "step 800" in text_of(app).splitlines()[0])
+        await pilot.press("n")
+        await until(pilot, lambda: "step 812" in text_of(app).splitlines()[0])
+        await pilot.press("n", "n")
+        await until(pilot, lambda: "Page 33" in text_of(app))
+        assert here(app)[0] is PagesScreen
+
+
+async def test_goto_goes_to_the_step_on_the_map() -> None:
+    async with inspecting(keys=("p",)) as (app, pilot):
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        await pilot.press(":", *"805", "enter")
+        await until(pilot, lambda: "step 805" in text_of(app).splitlines()[0])
+
+
+async def test_a_click_puts_the_cursor_on_a_page() -> None:
+    async with inspecting(keys=("p",)) as (app, pilot):
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        grid = app.screen.query_one(PageGrid)
+        await pilot.click(PageGrid, offset=(grid._label + 2 + 9, 0))
+        assert grid.page == 9
+
+
+async def test_the_state_lists_pools_counted_pages_rings_and_requests() -> None:
+    async with inspecting(keys=("s",), size=(120, 50)) as (app, pilot):
+        await until(pilot, lambda: "2 requests running" in text_of(app))
+        shown = text_of(app)
+        assert "pool c128 · counted: 2 pages held by 4 references" in shown
+        assert "✗ 2 holders seen, 1 counted" in shown
+        assert "[○ ○ ○ 1203 1204 1205 1206 ○]" in shown
+        assert "engine's own account: available 4,096" in shown
+        await pilot.press("d", "d", "d")
+        await pilot.press("j", "j", "enter")
+        await until(pilot, lambda: here(app)[0] is HistoryScreen)
+        await pilot.press("escape")
+        assert here(app)[0] is StateScreen
+
+
+async def test_a_pool_that_can_not_be_followed_says_so() -> None:
+    looked_at = inspection()
+    async with inspecting(looked_at, keys=()) as (app, pilot):
+        app.push_screen(PagesScreen(looked_at.labels[0], 100, pool="none"))
+        await until(pilot, lambda: "there is no pool none" in text_of(app))
+
+
+def test_the_small_map_counts_every_page() -> None:
+    found = inspection().processes[0].page_map(0, None, lambda share: None)
+    assert sum(found.counts.values()) == len(found) == np.count_nonzero(found.use >= 0)

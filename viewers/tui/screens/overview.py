@@ -1,0 +1,175 @@
+"""The first screen: is it broken, by what, and what was recorded at all."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.widgets import Static
+
+from speckv_debug.replay.pool_series import PoolSeries
+from speckv_debug.viewers.tui import unjudged
+from speckv_debug.viewers.tui.headline import headline
+from speckv_debug.viewers.tui.outline import Entry, Outcome, consequences_of
+from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.screens.sheet import Sheet
+from speckv_debug.viewers.tui.widgets.accept_chart import AcceptChart
+from speckv_debug.viewers.tui.widgets.cause_detail import CauseDetail
+from speckv_debug.viewers.tui.widgets.finding_detail import FindingDetail
+from speckv_debug.viewers.tui.widgets.finding_list import FindingList
+from speckv_debug.viewers.tui.widgets.missing_list import MissingList
+from speckv_debug.viewers.tui.widgets.pool_chart import PoolChart
+from speckv_debug.viewers.tui.widgets.process_list import ProcessLine, ProcessList
+
+
+class OverviewScreen(InspectorScreen):
+    """Shows at once what the recording says of itself; the check and the replay fill in the rest."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "u", "unknown", "Unknown", tooltip="Show all that was not judged, and why", id="finding.unknown"
+        ),
+        Binding(
+            "e", "events", tooltip="Show the events around this finding", id="finding.events", show=False
+        ),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._process = ""
+
+    @property
+    def process(self) -> str:
+        """Label of the process whose verifies and pools are drawn."""
+        return self._process
+
+    @property
+    def seq(self) -> int:
+        """Before all events."""
+        return -1
+
+    def body(self) -> ComposeResult:
+        yield Static(id="headline")
+        with Container(id="causes"):
+            yield FindingList(id="roots")
+            yield CauseDetail(id="cause")
+            yield FindingDetail(id="cause-in-full")
+        with Container(id="charts"):
+            yield AcceptChart(id="accepted")
+            yield PoolChart(id="pools")
+        with Container(id="recorded"):
+            yield MissingList(id="missing")
+            yield ProcessList(id="processes")
+
+    def on_mount(self) -> None:
+        labels = self.inspector.inspection.labels
+        self.query_one("#causes").border_title = "Root causes"
+        self.show(labels[0] if labels else "")
+        self.focus_body()
+
+    def focus_body(self) -> None:
+        self.query_one(FindingList).focus()
+
+    def show(self, process: str) -> None:
+        """Draw the verifies and pools of this process."""
+        self._process = process
+        self.locate(*([process] if process else []), "overview")
+        self._draw_verifies()
+        if process:
+            self.ask(self.inspector.inspection.process(process).series, self._draw_pools, "replaying")
+        else:
+            self.query_one(PoolChart).show(None, "nothing was recorded")
+
+    def _draw_pools(self, found: tuple[PoolSeries, ...]) -> None:
+        self.query_one(PoolChart).show(found[0] if found else None)
+
+    def asking_failed(self, why: str) -> None:
+        self.query_one(PoolChart).show(None, why)
+
+    def asking_progressed(self, words: str) -> None:
+        self.query_one(PoolChart).show(None, words)
+
+    def steps_read(self) -> None:
+        self._draw_verifies()
+        self._draw_recorded()
+
+    def _draw_verifies(self) -> None:
+        lookup = self.inspector.lookups.get(self._process)
+        if lookup is not None:
+            self.query_one(AcceptChart).show(lookup.steps.accept_len, lookup.steps.width)
+
+    def _draw_recorded(self) -> None:
+        app = self.inspector
+        said = [*unjudged.lacks(app.inspection), *unjudged.unknowns(app.outcome)]
+        waiting = "what could not be judged is known when the check is over"
+        whole = "nothing: every rule had all that it needs"
+        self.query_one(MissingList).show(said, whole if app.outcome is not None else waiting)
+        found = () if app.outcome is None else app.outcome.entries
+        self.query_one(ProcessList).show(
+            [
+                ProcessLine(
+                    each.info,
+                    each.events_recorded,
+                    len(app.lookups[each.label]) if each.label in app.lookups else None,
+                    None if app.outcome is None else sum(e.finding.process == each.label for e in found),
+                )
+                for each in app.inspection.processes
+            ]
+        )
+
+    def outcome_changed(self, outcome: Outcome | None) -> None:
+        roots = self.query_one(FindingList)
+        if outcome is None:
+            roots.wait(
+                self.inspector.stopped or "the recording is being checked; v shows its steps meanwhile"
+            )
+        elif not outcome.entries:
+            roots.wait(
+                "nothing found so far"
+                if not outcome.complete
+                else "no finding; v shows the steps, p the pages"
+            )
+        else:
+            roots.show(tuple(entry for entry in outcome.entries if entry.depth == 0), roots.cursor)
+        for part in ("#cause", "#cause-in-full"):
+            self.query_one(part).set_class(roots.count == 0, "-empty")
+        self._draw_recorded()
+
+    def progress_changed(self) -> None:
+        app = self.inspector
+        if app.stopped and app.outcome is None:
+            self.query_one(FindingList).wait(app.stopped)
+        words = headline(app.inspection, app.lookups, app.outcome, app.progress)
+        self.query_one("#headline", Static).update(words)
+
+    @property
+    def chosen(self) -> Entry | None:
+        """The root cause under the cursor."""
+        return self.query_one(FindingList).chosen
+
+    def on_line_list_moved(self) -> None:
+        entry, outcome = self.chosen, self.inspector.outcome
+        law = None if entry is None else self.inspector.inspection.laws.get(entry.finding.rule)
+        then = () if entry is None or outcome is None else consequences_of(outcome, entry)
+        self.query_one(CauseDetail).show(None if entry is None else entry.finding, law, then)
+        self.query_one(FindingDetail).show(entry, law)
+
+    def on_line_list_chosen(self) -> None:
+        if (entry := self.chosen) is not None:
+            self.inspector.open_finding(entry)
+
+    def action_events(self) -> None:
+        entry = self.chosen
+        if entry is not None:
+            self.inspector.open_events(entry.finding.process, entry.finding.first_seq)
+        elif self._process:
+            self.inspector.open_events(self._process, 0)
+
+    def action_unknown(self) -> None:
+        lines = unjudged.sheet(self.inspector.inspection, self.inspector.outcome)
+        self.app.push_screen(Sheet("Not judged", lines))
+
+    def action_find(self) -> None:
+        self.inspector.open_findings(find=True)

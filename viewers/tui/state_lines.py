@@ -1,0 +1,134 @@
+"""The state of a process at one event as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from speckv_debug.model.text import amount, printable
+from speckv_debug.replay.counted_state import CountedPool
+from speckv_debug.replay.page_history import ranges
+from speckv_debug.replay.pool_state import LiveRequest, PoolState, Use
+from speckv_debug.replay.ring_state import RingState
+from speckv_debug.replay.snapshots import Account, Snapshot
+from speckv_debug.replay.unseen import reasons
+from speckv_debug.viewers.tui.history import LIFE, Question
+from speckv_debug.viewers.tui.page_signs import ALWAYS, SIGNS
+
+
+@dataclass(frozen=True, slots=True)
+class StateLine:
+    """A line of text; `heading` begins a part, `doubt` is about what is not known; `question` asks for its history."""
+
+    text: str
+    heading: bool = False
+    doubt: bool = False
+    question: Question | None = None
+
+
+def state_lines(found: Snapshot) -> Iterator[StateLine]:
+    """Pools, counted pages, rings, running requests, what the recording can't tell."""
+    for pool in found.pools:
+        yield from _pool(pool, found.accounts.get(pool.pool))
+    for counted in found.counted:
+        yield from _counted(counted)
+    yield from _rings(found)
+    yield from _requests(found.requests)
+    told = {pool.pool for pool in found.counted} | {ring.pool for ring in found.rings}
+    for name in found.left_out:
+        if name not in told:
+            yield StateLine(f"pool {printable(name)}: its pages can't be followed", doubt=True)
+    for why in reasons(found.unseen):
+        yield StateLine(f"unknown  {printable(why)}", doubt=True)
+
+
+def _pool(pool: PoolState, account: Account | None) -> Iterator[StateLine]:
+    size = amount(len(pool.use), "page") + ("" if pool.whole else " that events name")
+    yield StateLine(f"pool {printable(pool.pool)} · {size} of {amount(pool.page_size, 'slot')}", heading=True)
+    counts = pool.counts
+    for use, (sign, _, words) in SIGNS.items():
+        if counts[use] or use in ALWAYS:
+            yield StateLine(f"{counts[use]:>9,}  {sign:^7}  {words}{_about(pool, use)}")
+    if pool.dangling:
+        yield StateLine(
+            f"{len(pool.dangling):>9,}  {'':7}  freed, still in a row: pages {ranges(pool.dangling)}"
+        )
+    if account is not None:
+        yield StateLine(f"{'':9}  engine's own account: {_account(account)}")
+
+
+def _about(pool: PoolState, use: Use) -> str:
+    if use in (Use.CONFLICT, Use.UNHELD) and len(pages := pool.pages(use)):
+        return f": pages {ranges(tuple(pages.tolist()))}"
+    return f": {printable(pool.why_unknown)}" if use is Use.UNKNOWN and pool.why_unknown else ""
+
+
+def _account(account: Account) -> str:
+    names = ("available", "evictable", "protected", "session", "total")
+    facts = [(name, getattr(account, name)) for name in names]
+    said = ", ".join(f"{name} {value:,}" for name, value in facts if value is not None)
+    return f"{said} slots at event {account.seq}"
+
+
+def _counted(pool: CountedPool) -> Iterator[StateLine]:
+    held, references = amount(len(pool.pages), "page"), amount(pool.references, "reference")
+    yield StateLine(f"pool {printable(pool.pool)} · counted: {held} held by {references}", heading=True)
+    yield StateLine(f"{'page':>9}  {'count':>7}  holders")
+    for page in pool.pages:
+        count = "?" if page.count is None else str(page.count)
+        question = Question("page", str(page.page), pool.pool)
+        wrong = page.count is not None and page.count != len(page.holders)
+        mark = f"   ✗ {amount(len(page.holders), 'holder')} seen, {page.count} counted" if wrong else ""
+        holders = printable(", ".join(page.holders)) or "nobody"
+        yield StateLine(f"{page.page:>9}  {count:>7}  {holders}{mark}", question=question)
+
+
+def _rings(found: Snapshot) -> Iterator[StateLine]:
+    names = {each.row: each.request for each in found.requests}
+    for pool in dict.fromkeys(ring.pool for ring in found.rings):
+        mine = [ring for ring in found.rings if ring.pool == pool]
+        title = f"pool {printable(pool)} · compressor state: {amount(len(mine), 'ring')}"
+        yield StateLine(title, heading=True)
+        yield StateLine(f"{'row':>9}  {'request':<14}  ring (position mod size, ○ neutral, · not seen)")
+        for ring in mine:
+            yield _ring(ring, names.get(ring.row))
+
+
+def _ring(ring: RingState, request: str | None) -> StateLine:
+    """Cells of a small ring one by one, of a large one its positions."""
+    who = printable(request or "unnamed")
+    question = None if request is None else Question(LIFE, request)
+    if ring.size is None or not 0 < ring.size <= 16:
+        size = "size unknown" if ring.size is None else f"{ring.size} cells"
+        held = ranges(ring.positions) or "none"
+        text = f"{size}: positions {held}" + (f", {ring.cleared} neutral" if ring.cleared else "")
+        return StateLine(f"{ring.row:>9}  {who:<14}  {text}", question=question)
+    cells = ["·"] * ring.size
+    for position in ring.positions:
+        cells[position % ring.size] = str(position)
+    neutral = ring.cleared
+    for at, cell in enumerate(cells):
+        if cell == "·" and neutral:
+            cells[at], neutral = "○", neutral - 1
+    return StateLine(f"{ring.row:>9}  {who:<14}  [{' '.join(cells)}]", question=question)
+
+
+def _requests(requests: tuple[LiveRequest, ...]) -> Iterator[StateLine]:
+    yield StateLine(f"{amount(len(requests), 'request')} running", heading=True)
+    if requests:
+        yield StateLine(
+            f"{'row':>9}  {'request':<14} {'epoch':>5} {'committed':>10} {'allocated':>10} {'reserve':>8} {'pages':>7}"
+        )
+    for each in requests:
+        lengths = each.committed, each.allocated
+        reserve = None if None in lengths else (each.allocated or 0) - (each.committed or 0)
+        cells = [_known(value) for value in (*lengths, reserve)]
+        name = printable(each.request or "unnamed")
+        yield StateLine(
+            f"{each.row:>9}  {name:<14} {each.epoch:>5} {cells[0]:>10} {cells[1]:>10} {cells[2]:>8} {each.pages:>7,}",
+            question=None if each.request is None else Question(LIFE, each.request),
+        )
+
+
+def _known(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"
