@@ -9,11 +9,13 @@ import numpy as np
 
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.page_history import ranges
 
 LENGTHS = ("seq_len", "committed")
 DETAILS = {
     "alloc": "reason", "free": "reason", "lengths": "cause", "forward": "mode", "release": "kind", "transfer": "direction",
 }  # fmt: skip
+OF_STATE = ("state_access", "state_clear", "state_commit")
 Pairs = tuple[tuple[int, int], ...]
 
 
@@ -94,7 +96,24 @@ def _detail(table: str, columns: Columns, index: int) -> str | None:
         return f"{columns.text_at('kind', index) or ''}, tail free starts at {start}"
     if table == "cache" and (node := columns.int_at("node", index)) is not None:
         return f"node {node}"
+    if table in OF_STATE:
+        return _state(table, columns, index)
     return columns.text_at(DETAILS[table], index) if table in DETAILS else None
+
+
+def _state(table: str, columns: Columns, index: int) -> str:
+    """What is done to state beside the KV, such as `c128_state: positions [0, 12)`."""
+    if table == "state_commit":
+        what = f"behind verify row {columns.int_at('step_index', index)}"
+    elif table == "state_access":
+        positions = columns.lists("positions").tuple(index) or ()
+        known = tuple(position for position in positions if position >= 0)
+        what = f"positions {ranges(known)}" if known else "the neutral state"
+    elif columns.int_at("width", index) is None:
+        what = "the whole ring"
+    else:
+        what = f"ring rows {ranges(columns.lists('ring_rows').tuple(index) or ())}"
+    return f"{columns.text_at('pool', index) or 'state'}: {what}"
 
 
 def _moves(process: ProcessRecording, accept: Columns) -> Iterator[LifeEvent]:

@@ -24,9 +24,9 @@ READ: Mapping[str, tuple[str, ...]] = {
     "release": ("kind", "committed", "allocated", "target", "free_start"),
     "cache": ("action", "node", "start", "slots", "pool"),
     "transfer": ("action", "direction", "pool", "slots"),
-    "state_clear": ("pool", "ring_rows"),
+    "state_clear": ("pool", "ring_rows", "width"),
     "state_commit": ("pool", "step_index"),
-    "state_access": ("pool", "action", "ring_rows"),
+    "state_access": ("pool", "action", "positions"),
 }
 SHORT: Mapping[str, tuple[str, ...]] = {
     "lengths": ("pool", "committed", "allocated"),

@@ -10,8 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from speckv_debug.errors import UsageError
+from speckv_debug.model.process import Pool
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.namespaces import Namespace, Namespaces
+from speckv_debug.replay.ring_history import KINDS as RING_KINDS
+from speckv_debug.replay.ring_history import TABLES as RING_TABLES
+from speckv_debug.replay.ring_history import ring_events
 from speckv_debug.replay.slot_entries import SlotEvent, entries
 from speckv_debug.replay.slot_scan import Wanted, lists_of, naming
 from speckv_debug.replay.unseen import Unseen, unseen
@@ -70,6 +74,9 @@ def slot_history(
     number = _space(process, spaces, pool)
     space = spaces.all[number]
     page = _page(space, slot, page)
+    if (rings := _rings(process, space)) is not None:
+        events, tables = ring_events(process, rings, page, until_seq), {*RING_TABLES}
+        return _history(process, space, pool, page, slot, events, tables, until_seq)
     first = page * space.page_size
     wanted = Wanted(space=number, first=first, end=first + space.page_size, slot=slot)
     found = naming(process, spaces, wanted, until_seq, on_progress)
@@ -77,9 +84,27 @@ def slot_history(
     if slot is not None:
         events = [event for event in events if slot in event.slots or event.whole_page]
     tables = {*ALWAYS, *(name for name in lists_of(spaces, number) if name in process.files)}
+    return _history(process, space, pool, page, slot, events, tables, until_seq)
+
+
+def _rings(process: ProcessRecording, space: Namespace) -> Pool | None:
+    """The pool, if it holds rings of compressor state: their rows are no slots that anyone grants."""
+    return next((p for p in process.info.pools if p.name == space.name and p.kind in RING_KINDS), None)
+
+
+def _history(
+    process: ProcessRecording,
+    space: Namespace,
+    asked: str | None,
+    page: int,
+    slot: int | None,
+    events: list[SlotEvent],
+    tables: set[str],
+    until_seq: int | None,
+) -> SlotHistory:
     return SlotHistory(
         pool=space.name,
-        asked=pool or spaces.main_name,
+        asked=asked or process.info.main_pool,
         page_size=space.page_size,
         page=page,
         slot=slot,

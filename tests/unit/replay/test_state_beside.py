@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from speckv_debug.recording.reader import Recording
+from speckv_debug.replay.request_life import request_life
 from speckv_debug.replay.slot_history import slot_history
 from speckv_debug.replay.snapshots import snapshot
 from speckv_debug.viewers.terminal import state
@@ -115,3 +116,37 @@ def test_the_history_of_a_counted_page_says_the_count(record: Record) -> None:
     ).processes[0]
     found = [(event.event, event.detail) for event in slot_history(process, page=4, pool="c128").events]
     assert found == [("page_ref retain", "row:1, count 1"), ("page_ref release", "row:1, count 0")]
+
+
+def test_the_history_of_a_ring_row_says_who_wrote_what_there(record: Record) -> None:
+    ring = 256
+    recording = record(
+        running(1), write(1, 5), clear(1, 5), write(1, 5 + ring), write(2, 5),
+        write(1, 5 + ring) | {"action": "read"}, clear(1, *range(ring)),
+        head=HEAD | {"pools": [*HEAD["pools"][:2], HEAD["pools"][2] | {"slots": 4 * ring}]},
+    )  # fmt: skip
+    history = slot_history(recording.processes[0], slot=ring + 5, pool="c128_state")
+    assert [(e.event, e.request, e.positions) for e in history.events] == [
+        ("state_access write", "r1", (5, 6)),
+        ("state_clear", "r1", None),
+        ("state_access write", "r1", (261, 262)),
+        ("state_access read", "r1", (261, 262)),
+        ("state_clear", "r1", None),
+    ]
+    assert history.unseen == ()
+    shared = write(1, 5) | {"row": None, "ring_rows": [ring + 5], "request": "x"}
+    found = slot_history(record(shared, head=HEAD).processes[0], slot=ring + 5, pool="c128_state")
+    assert [(e.request, e.positions) for e in found.events] == [("x", (5, 6))], "an address of its own"
+
+
+def test_the_life_of_a_request_says_what_was_done_to_its_state(record: Record) -> None:
+    commit = {"event": "state_commit", "step": 1, "pool": "mamba", "request": "r1", "row": 1, "step_index": 2}
+    rejected = clear(1, 4, 5) | {"width": 6, "seq_len": 2, "accept_len": 2}
+    lines = [running(1), write(1, 8, 9), rejected, commit, clear(1, *range(256))]
+    life = request_life(record(*lines, head=HEAD).processes[0], "r1")
+    assert [event.detail for event in life.events][1:] == [
+        "c128_state: positions [8, 10)",
+        "c128_state: ring rows [4, 6)",
+        "mamba: behind verify row 2",
+        "c128_state: the whole ring",
+    ]
