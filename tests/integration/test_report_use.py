@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from speckv_debug.recording.jsonl import import_jsonl
-from tests.opened_report import Opened, opened, until
+from tests.opened_report import RUNS_OVER, Opened, opened, until
 
 SERIOUS = ("serious", "critical")
 
@@ -101,6 +101,15 @@ def test_tabs_are_walked_with_the_arrow_keys(tab: Opened) -> None:
     assert tab.page.locator("#steps [role=tab]").last.get_attribute("aria-selected") == "true"
     tab.page.keyboard.press("Tab")
     assert tab.page.evaluate("document.activeElement.role") == "tabpanel"
+
+
+def test_a_telephone_scrolls_only_downwards(browser: Browser, page: Path) -> None:
+    tab = opened(browser, page, width=400)
+    tab.page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    assert not tab.page.evaluate(RUNS_OVER)
+    for button in tab.page.locator("#steps [role=tab]").all():
+        button.click()
+        assert not tab.page.evaluate(RUNS_OVER)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -16,7 +16,7 @@ from speckv_debug.viewers.html.series import Accepts, Lengths
 
 AXIS_TITLES = {"step": "engine step", "seq": "event (no steps recorded)"}
 HEIGHT = 300
-COLOURS = 6
+COLOURS = 8
 MOST_MARKS = 12
 MOST_TICKS = 10
 

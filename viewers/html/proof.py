@@ -10,7 +10,7 @@ from speckv_debug.model.finding import Evidence, Finding
 from speckv_debug.model.verify import KVBounds, VerifyStep
 from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
 from speckv_debug.viewers.html.cells import Strip, draw_cells
-from speckv_debug.viewers.html.drawing import of_step
+from speckv_debug.viewers.html.drawing import LANES, STRIPS, TREE, of_step
 from speckv_debug.viewers.html.evidence_axes import measured
 from speckv_debug.viewers.html.evidence_cells import compared
 from speckv_debug.viewers.html.evidence_links import linked, peers
@@ -21,6 +21,11 @@ from speckv_debug.viewers.html.pages import Moment, draw_pages
 
 Due = tuple[tuple[str, Callable[[int], str | None]], ...]
 MOST_LIVES, MOST_SLOTS = 2, 4
+LETTERED = (TREE[0], LANES[0], STRIPS[0])
+LETTERS = (
+    "R: root row of the draft tree, the last accepted token before. A, B, C, …: the other rows of the verify in their order. "
+    "X: bonus. p: position. Small numbers: tokens; above the lanes: slots."
+)
 PLACE_FIRST = ("OWN-PAGESAFE", "OWN-CONSERVE", "LOC-RANGE", "RPL-RESERVE")
 """Rules whose proof is what the recording has around the finding, more than its evidence."""
 VERIFY_FIRST = ("ACC-CHAIN", "ACC-SHIFT", "MOV-PAIR", "MOV-MISSING")
@@ -70,8 +75,11 @@ def prove(finding: Finding, place: Place) -> Html:
         everything = [*told[:1], *mapped, *told[1:], *step]
     else:
         everything = [*told, *step, *mapped]
-    figures = [element("figure", element("figcaption", title), drawn) for title, drawn in everything if drawn]
-    return element("div", *figures, class_="drawings") if figures else Html()
+    drawn = [(title, picture) for title, picture in everything if picture]
+    figures = [element("figure", element("figcaption", title), picture) for title, picture in drawn]
+    named = any(title in LETTERED for title, _ in drawn)
+    letters = [element("p", element("span", LETTERS), class_="legend letters")] if named else []
+    return element("div", *figures, *letters, class_="drawings") if figures else Html()
 
 
 def _of_place(finding: Finding, place: Place) -> Iterator[tuple[str, Html]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording
@@ -10,7 +10,7 @@ from speckv_debug.replay.pool_series import PoolSeries, pool_series
 from speckv_debug.replay.pool_state import Use
 from speckv_debug.replay.timeline import Timeline
 from speckv_debug.viewers.html.chart import Chart, words
-from speckv_debug.viewers.html.figures import Mark
+from speckv_debug.viewers.html.figures import COLOURS, Mark
 from speckv_debug.viewers.html.markup import Html, element, table
 from speckv_debug.viewers.html.pages import WORDS
 from speckv_debug.viewers.html.run_figures import (
@@ -75,11 +75,8 @@ def _owner_words(series: PoolSeries) -> Html:
         if series.high[use].any()
     ]
     numbers = table(("owner", "fewest pages", "most", "at the end"), rows)
-    return element(
-        "div",
-        element("p", said, class_="aside"),
-        element("details", element("summary", "The numbers"), numbers),
-    )
+    legend = _owner_legend(use for use in OWNERS if series.high[use].any())
+    return element("div", legend, words(said), element("details", element("summary", "The numbers"), numbers))
 
 
 def _heat_words(series: PoolSeries) -> Html:
@@ -90,11 +87,24 @@ def _heat_words(series: PoolSeries) -> Html:
             f"A row stands for {series.block} pages at the end of {_spans(series)}: the use that most of them have, but one in "
             "two requests at once, in a transfer or in an open free group shows as soon as one page is."
         )
-    used = [use for use in OWNERS if (series.blocks == use).any()]
+    return element("div", _owner_legend(use for use in OWNERS if (series.blocks == use).any()), words(said))
+
+
+def _owner_legend(uses: Iterable[Use]) -> Html:
     keys = [
-        element("span", element("i", class_=f"swatch owner-{use.name.lower()}"), WORDS[use]) for use in used
+        element("span", element("i", class_=f"swatch owner-{use.name.lower()}"), WORDS[use]) for use in uses
     ]
-    return element("div", element("p", *keys, class_="legend"), words(said))
+    return element("p", *keys, class_="legend")
+
+
+def _name_legend(over: Over) -> Html:
+    """The names of stacked bars in the order of their colours."""
+    names = sorted(set(over.frame["name"]))
+    keys = [
+        element("span", element("i", class_=f"swatch colour-{at % COLOURS + 1}"), name)
+        for at, name in enumerate(names)
+    ]
+    return element("p", *keys, class_="legend")
 
 
 def _spans(series: PoolSeries) -> str:
@@ -107,20 +117,20 @@ def event_charts(number: int, process: ProcessRecording, marks: Sequence[Mark]) 
     if len(moved.frame):
         same = int(moved.frame["same"].sum())
         share = f"{100 * same / moved.total:.1f} %" if moved.total else "none"
-        said = f"{amount(moved.total, 'pair')} in all, {share} of them already in place (source is target). {_point(moved)}"
+        said = f"{amount(moved.total, 'pair')} in all, {share} of them already in place (source is target). {_point(moved)} Dotted, on the right axis: the share in place."
         yield Chart(moves_figure(f"moves-{number}", moved, marks), "Moves", words(said))
     else:
         yield words("No move was recorded.")
     if len(freed.frame):
         said = f"{amount(freed.total, 'slot')} in all, by the reason that the engine's code path gives. {_bar(freed)}"
         figure = counts_figure(f"frees-{number}", freed, "slots freed", marks, "slots")
-        yield Chart(figure, "Frees by reason", words(said))
+        yield Chart(figure, "Frees by reason", element("div", _name_legend(freed), words(said)))
     else:
         yield words("No free was recorded.")
     if len(lost.frame):
         said = f"{amount(lost.total, 'event')} in all, by table: what rests on them is unknown, never a finding. {_bar(lost)}"
         figure = counts_figure(f"drops-{number}", lost, "events left out", marks, "events")
-        yield Chart(figure, "Left out by the recorder", words(said))
+        yield Chart(figure, "Left out by the recorder", element("div", _name_legend(lost), words(said)))
     else:
         yield words("The recorder left nothing out.")
 

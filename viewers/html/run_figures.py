@@ -35,10 +35,6 @@ OWNERS: dict[Use, str] = {
 """Uses from the bottom of the stack to its top, and their colours."""
 
 
-BELOW = {"y": -0.22, "yanchor": "top"}
-"""A legend with many names stands below the axis."""
-
-
 def requests_figure(id: str, frame: pd.DataFrame) -> Figure:
     """Mean accept length of each request, with its lowest and highest."""
     names = [html.escape(printable(who)) for who in frame["request"]]
@@ -65,7 +61,7 @@ def requests_figure(id: str, frame: pd.DataFrame) -> Figure:
     figure.update_layout(showlegend=False, bargap=0.25)
     if len(names) <= 12:
         short = [html.escape(_short(printable(who))) for who in frame["request"]]
-        figure.update_xaxes(tickvals=list(range(len(names))), ticktext=short)
+        figure.update_xaxes(tickvals=list(range(len(names))), ticktext=short, automargin=True)
     else:
         figure.update_xaxes(showticklabels=False)
     return finished(id, figure, (), whole=("y",))
@@ -97,7 +93,7 @@ def owners_figure(id: str, series: PoolSeries, marks: Sequence[Mark]) -> Figure:
             )
         )
     figure = go.Figure(traces, layout(AXIS_TITLES[series.axis], "pages"))
-    figure.update_layout(hovermode="x", height=360, legend=BELOW, margin={"b": 110})
+    figure.update_layout(hovermode="x", height=340, showlegend=False)
     figure.update_yaxes(range=[0, series.pages])
     return finished(id, figure, marks if series.axis == "step" else ())
 
@@ -177,7 +173,7 @@ def moves_figure(id: str, over: Over, marks: Sequence[Mark]) -> Figure:
         "showgrid": False,
         "tickvals": [0, 25, 50, 75, 100],
     }
-    figure.update_layout(yaxis2=side, margin={"r": 52})
+    figure.update_layout(yaxis2=side, margin={"r": 52}, showlegend=False)
     figure.update_yaxes(rangemode="tozero", selector={"overlaying": None})
     return finished(id, figure, marks if over.axis == "step" else ())
 
@@ -198,5 +194,5 @@ def counts_figure(id: str, over: Over, y: str, marks: Sequence[Mark], noun: str)
             )
         )
     figure = go.Figure(traces, layout(AXIS_TITLES[over.axis], y))
-    figure.update_layout(barmode="stack", bargap=0, showlegend=True, legend=BELOW, margin={"b": 90})
+    figure.update_layout(barmode="stack", bargap=0, showlegend=False)
     return finished(id, figure, marks if over.axis == "step" else ())
