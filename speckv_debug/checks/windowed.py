@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -83,24 +83,43 @@ def judge_windows(
     lives, ledger = LifeRules(view, of_lives, found, on_error), LedgerRules(view, of_ledger, found)
     judged = False
     keep = any(rule.id not in found and rule.scope not in SPARING for rule in rules)
-    with ThreadPoolExecutor(1) as beside:
-        for window in windows(view, keep=keep) if found else ():
-            judged = True
-            progress.read(window.share, len(rules))
-            carried_on = beside.submit(_carry_on, window, lives, ledger)
-            for rule in local:
-                judge_window(rule, window, window, found[rule.id], on_error)
-            carried_on.result()
+    for window in _carried_on(windows(view, keep=keep) if found else iter(()), lives, ledger):
+        judged = True
+        progress.read(window.share, len(rules))
+        for rule in local:
+            judge_window(rule, window, window, found[rule.id], on_error)
     for window in windows(view, keep=False) if lives.begin_again() else ():
         lives.judge(window)
+        window.close()
     ledger.finish(judged)
     return {id: verdict for id, verdict in found.items() if judged and not verdict.whole}
 
 
+def _carried_on(coming: Iterator[WindowView], lives: LifeRules, ledger: LedgerRules) -> Iterator[WindowView]:
+    """The windows, while lives and ledger go on from one to the next on a thread of their own, up to a window behind.
+
+    NumPy and compiled code let the others run. Each window is closed when both are done with it.
+    """
+    behind: tuple[WindowView, Future[None]] | None = None
+    with ThreadPoolExecutor(1) as beside:
+        for window in coming:
+            going_on = beside.submit(_carry_on, window, lives, ledger)
+            yield window
+            if behind is not None:
+                _close(*behind)
+            behind = window, going_on
+        if behind is not None:
+            _close(*behind)
+
+
 def _carry_on(window: WindowView, lives: LifeRules, ledger: LedgerRules) -> None:
-    """What goes on from window to window, on a thread of its own: NumPy and compiled code let the others run."""
     lives.judge(window)
     ledger.judge(window)
+
+
+def _close(window: WindowView, going_on: Future[None]) -> None:
+    going_on.result()
+    window.close()
 
 
 def judge_window(

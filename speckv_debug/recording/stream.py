@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,8 @@ from speckv_debug.recording.arrays import empty_table
 from speckv_debug.recording.order import EventBatch, EventOrder, merge
 from speckv_debug.recording.schema import CODED, SCHEMAS, TABLES
 from speckv_debug.recording.table_files import Piece, TableFiles, seq_of
+
+Tables = Mapping[str, pa.Table]
 
 
 def batches_of(
@@ -41,6 +44,15 @@ def stretches_of(files: Mapping[str, TableFiles], columns: list[str]) -> Iterato
     wanted = {name: [c for c in columns if c in SCHEMAS[name].names] for name in files}
     cursors = [_Cursor(n, each.pieces(), None, None, wanted[n]) for n, each in files.items()]
     yield from _stretches(cursors)
+
+
+def ahead(stretches: Iterator[Tables]) -> Iterator[Tables]:
+    """The same, each read while the one before it is looked at."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, stretches, None)
+        while (tables := coming.result()) is not None:
+            coming = reader.submit(next, stretches, None)
+            yield tables
 
 
 def _stretches(cursors: list[_Cursor]) -> Iterator[dict[str, pa.Table]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from speckv_debug.recording.stream import stretches_of
+from speckv_debug.recording.stream import ahead, stretches_of
 from speckv_debug.recording.table_files import TableFiles, seq_of
 
 Look = Callable[[Mapping[str, pa.Table]], None]
@@ -41,7 +41,7 @@ class Survey:
     def of(cls, files: Mapping[str, TableFiles], columns: list[str], look: Look) -> Survey:
         """Read seq and some columns once, stretch by stretch; each stretch is shown to `look`."""
         survey = cls()
-        for stretch in stretches_of(files, columns):
+        for stretch in ahead(stretches_of(files, columns)):
             survey._add(stretch)
             look(stretch)
         survey.damaged = damaged_in(files)

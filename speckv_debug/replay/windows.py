@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +18,7 @@ from speckv_debug.recording.arrays import empty_table
 from speckv_debug.recording.meaning import senseless
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.recording.schema import SCHEMAS
+from speckv_debug.recording.stream import ahead
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ragged import Ragged
 from speckv_debug.replay.replayed_paths import ReplayedPaths
@@ -137,7 +137,7 @@ class WindowView(ProcessView):
 def windows(view: ProcessView, *, keep: bool) -> Iterator[WindowView]:
     """The windows of a process one after another; none if it is short, or its steps can't be told apart.
 
-    When the last one has come, `view` knows the columns that are kept, and the paths of verifies that a window replayed.
+    Each is to be closed when all has been judged that looks at it. When the last one has come, `view` knows the columns that are kept, and the paths of verifies that a window replayed.
 
     Args:
         view: The process.
@@ -154,7 +154,7 @@ def windows(view: ProcessView, *, keep: bool) -> Iterator[WindowView]:
     strange: dict[str, set[tuple[str, str]]] = {}
     filled: dict[str, set[str]] = {}
     paths: list[Ragged] = []
-    for end, tables in zip(ends, _ahead(process.windows(ends)), strict=True):
+    for end, tables in zip(ends, ahead(process.windows(ends)), strict=True):
         for name, table in tables.items() if keep and not view.kept else ():
             kept.setdefault(name, []).append(table.select(_kept(name)))
         window = WindowView(view, tables, end, 1 / len(ends))
@@ -164,7 +164,6 @@ def windows(view: ProcessView, *, keep: bool) -> Iterator[WindowView]:
             filled.setdefault(name, set()).update(_filled(table))
         yield window
         paths += [window.replayed_paths.rows] if "replayed_accepts" in vars(window) else []
-        window.close()
     for name, extent in process.extents.items() if not view.kept else ():
         table = pa.concat_tables(kept[name]) if name in kept else None
         rows = extent.rows if table is None else table.num_rows
@@ -173,15 +172,6 @@ def windows(view: ProcessView, *, keep: bool) -> Iterator[WindowView]:
     if len(paths) == len(ends) and not process.problems:
         view.replayed_paths = ReplayedPaths.of_windows(view.verifies, paths)
     pa.default_memory_pool().release_unused()
-
-
-def _ahead(stretches: Iterator[Tables]) -> Iterator[Tables]:
-    """The same, each read while the one before it is looked at."""
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(next, stretches, None)
-        while (tables := coming.result()) is not None:
-            coming = reader.submit(next, stretches, None)
-            yield tables
 
 
 def first_alloc(process: ProcessRecording) -> int:
