@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.free_times import FreeTimes
 from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.ragged import NULL, Int64s, Ragged
 from speckv_debug.replay.searching import Keys, first_with, latest_with
@@ -56,23 +57,15 @@ class PageTurns:
     def _of(columns: Callable[[str], Columns], name: str, pages: Ragged, pool: Int64s) -> Keys:
         seq = columns(name).ints("seq")
         if name == "free":
-            seq = _in_effect(columns, seq)
+            seq = _in_effect(columns)
         owners = pages.owners
         which = pool[owners] >= 0
         return owners[which], pool[owners[which]], pages.values[which], seq[owners[which]]
 
 
-def _in_effect(columns: Callable[[str], Columns], seq: Int64s) -> Int64s:
+def _in_effect(columns: Callable[[str], Columns]) -> Int64s:
     """When frees of pools beside the main one take effect: where frees name their groups, one without is not deferred."""
-    named = columns("free").ints("group") != NULL
-    deferred = effective(columns("free_group"), seq)
+    free = columns("free")
+    named, seq = free.ints("group") != NULL, free.ints("seq")
+    deferred = FreeTimes(lambda: columns("free_group")).effects(free)
     return np.where(named, deferred, seq) if named.any() else deferred
-
-
-def effective(groups: Columns, seq: Int64s) -> Int64s:
-    """When frees take effect: at the end of the group that is open, NEVER if it has none."""
-    action, told = groups.texts("action"), groups.ints("seq")
-    begins, ends = told[action.equal("begin")], told[action.equal("end")]
-    opened = np.append(NULL, begins)[np.searchsorted(begins, seq)]
-    closed = np.append(NULL, ends)[np.searchsorted(ends, seq)]
-    return np.where(opened > closed, np.append(ends, NEVER)[np.searchsorted(ends, seq)], seq)

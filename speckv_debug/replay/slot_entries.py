@@ -87,7 +87,7 @@ class _Maker:
     ) -> None:
         self._found, self._lists, self._wanted = found, lists, wanted
         self._names, self._info = Names(process), process.info
-        self._free_times = FreeTimes(process)
+        self._free_times = FreeTimes(lambda: Columns(process.columns("free_group", "action", "group")))
         self._movers = self._verified_at()
 
     def of(self, table: str) -> Iterator[SlotEvent]:

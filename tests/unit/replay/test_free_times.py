@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.free_times import FreeTimes
+from speckv_debug.replay.searching import NEVER
 
 Group = tuple[int, int | None, int | None]
 NUMBERS = st.one_of(st.none(), st.integers(1, 3))
+
+
+def strays_of(events: list[tuple[str, int | None]]) -> list[tuple[int, int | None]]:
+    """Ends that close no group."""
+    closed = {end for _, end, _ in groups_of(events)}
+    return [(seq, g) for seq, (action, g) in enumerate(events) if action == "end" and seq not in closed]
 
 
 def groups_of(events: list[tuple[str, int | None]]) -> list[Group]:
@@ -38,15 +43,20 @@ def groups_of(events: list[tuple[str, int | None]]) -> list[Group]:
 def test_it_is_the_last_open_one_that_the_free_may_mean(events: list[tuple[str, int | None]]) -> None:
     rows = [{"seq": seq, "action": a, "group": g} for seq, (a, g) in enumerate(events) if a != "free"]
     table = pa.Table.from_pylist(cast(list[dict[str, Any]], rows), schema=SCHEMAS["free_group"])
-    times = FreeTimes(cast(ProcessRecording, SimpleNamespace(columns=lambda *names: table)))
-    told = groups_of(events)
+    times = FreeTimes(lambda: Columns(table))
+    told, strays = groups_of(events), strays_of(events)
     for seq, (action, named) in enumerate(events):
         if action != "free":
             continue
-        free = pa.Table.from_pylist([{"seq": seq, "group": named}], schema=SCHEMAS["free"])
+        free = Columns(pa.Table.from_pylist([{"seq": seq, "group": named}], schema=SCHEMAS["free"]))
         around = [
             group
             for group in told
             if group[0] < seq and (group[1] is None or group[1] > seq) and named in (None, group[2])
         ]
-        assert times.group_of(Columns(free), 0, seq) == (around[-1] if around else None)
+        due = around[-1] if around else None
+        if due is None and named is not None and rows:
+            due = seq, next((end for end, group in strays if end > seq and group == named), None), named
+        assert times.group_of(free, 0, seq) == due
+        effect = seq if due is None else NEVER if due[1] is None else due[1]
+        assert times.effects(free).tolist() == [effect]
