@@ -34,7 +34,7 @@ BY_RULE = {
     "OWN-REF": "c128",
     "OWN-MAP": "swa",
 }
-BY_POOL = ("ST-RING", "RPL-STATE")
+BY_POOL = ("ST-RING", "RPL-STATE", "OWN-DFREE", "LOC-GROUP")
 """Rules whose findings are about the kind of pool that they name."""
 PAGED = ("c4_state", "page")
 

@@ -19,6 +19,7 @@ INFO = Process(
         for name, kind, owner in (
             ("full", "full", "page"),
             ("c128", "c128", "sidecar"),
+            ("swa", "swa", "page"),
             ("c4_state", "c4_state", "request"),
             ("c4_paged", "c4_state", "page"),
             ("c128_state", "c128_state", "request"),
@@ -41,6 +42,9 @@ INFO = Process(
         ("OWN-REF", "c128", ("a KV page", "references", "give the page back")),
         ("OWN-MAP", None, ("KV pages", "full slots", "give its pages back")),
         ("ST-SWA", "full", ("KV pages", "full slots", "give its pages back")),
+        ("OWN-DFREE", "c128", ("a KV page", "references", "give the page back")),
+        ("OWN-DFREE", "states", ("recurrent state", "request row", "not cleaned up")),
+        ("LOC-GROUP", "swa", ("KV pages", "full slots", "give its pages back")),
     ],
 )  # fmt: skip
 def test_the_three_questions(rule: str, pool: str | None, words: tuple[str, str, str]) -> None:
@@ -52,6 +56,7 @@ def test_the_three_questions(rule: str, pool: str | None, words: tuple[str, str,
 
 def test_other_rules_and_unknown_pools_have_no_answer() -> None:
     assert about("MOV-PAIR", "full", INFO) is None
+    assert about("OWN-DFREE", "full", INFO) is None
     assert about("ST-RING", "elsewhere", INFO) is None
     assert {*BY_RULE, *BY_POOL} <= set(RULES)
     assert {rule for rule in RULES if rule.startswith("ST-")} <= {*BY_RULE, *BY_POOL}
