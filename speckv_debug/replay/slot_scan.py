@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,8 @@ BESIDE: Mapping[str, tuple[str, ...]] = {
 }
 """What is read of the rows that name a slot."""
 
+READERS = 2
+"""Parts that are read and searched at the same time: reading and looking for ids need no interpreter."""
 
 OF_THE_PAGE = ("free", "cache")
 """Tables of which an event about one slot may concern the whole page."""
@@ -83,12 +86,13 @@ def naming(
     """
     lists, found = lists_of(namespaces, wanted.space), dict[str, list[pa.Table]]()
     pieces = [(name, piece) for name in lists for piece in process.pieces(name)]
-    for number, (table, piece) in enumerate(pieces):
-        on_progress(number / len(pieces))
-        if until_seq is not None and piece.first > until_seq:
-            continue
-        if (hit := _hits(piece, table, lists[table], *wanted.bounds(table))) is not None:
-            found.setdefault(table, []).append(hit)
+    looked_at = [(name, each) for name, each in pieces if until_seq is None or each.first <= until_seq]
+    with ThreadPoolExecutor(READERS) as readers:
+        hits = readers.map(lambda at: _hits(at[1], at[0], lists[at[0]], *wanted.bounds(at[0])), looked_at)
+        for number, ((table, _), hit) in enumerate(zip(looked_at, hits, strict=True)):
+            on_progress(number / len(looked_at))
+            if hit is not None:
+                found.setdefault(table, []).append(hit)
     return {
         table: Columns(_chosen(pa.concat_tables(hits), namespaces, wanted.space, until_seq))
         for table, hits in found.items()
