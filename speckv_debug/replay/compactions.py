@@ -9,7 +9,7 @@ import numpy as np
 from speckv_debug.replay.batches import batch_spans, verifies_of_steps
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_at
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, expanded, frozen, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, expanded, frozen, mask, starts
 from speckv_debug.replay.verifies import VerifyBatch
 
 
@@ -95,12 +95,26 @@ class Compactions:
         """The tensor is the predictions."""
         return np.asarray(self.columns.texts("tensor").equal("predict")[self.event], dtype=np.bool_)
 
+    @property
+    def looks_short(self) -> bool:
+        """Whether some list may be cut; whether it is, longer ones of other steps tell."""
+        return bool(self._short[0].any())
+
     @cached_property
     def cut(self) -> Mask:
         """A list that holds neither the blocks of the batch nor, behind the compaction, their accept_index.
 
         A recorder that keeps short lists only is none: of the same tensor a list as long as this batch was kept whole.
         """
+        short, kept, least = self._short
+        tensor = self.columns.texts("tensor").codes
+        longest = np.zeros(int(tensor.max(initial=-1)) + 2, dtype=np.int64)
+        np.maximum.at(longest, tensor[kept], np.minimum(self.before.lengths, self.after.lengths)[kept])
+        return np.asarray((short & (longest[tensor] >= least))[self.event] & self.whole, dtype=np.bool_)
+
+    @cached_property
+    def _short(self) -> tuple[Mask, Mask, Int64s]:
+        """Compactions with a list that is too short for its batch, those without, and how long a whole one is."""
         width, gathered = (
             np.bincount(
                 self.event,
@@ -112,12 +126,8 @@ class Compactions:
         before, after = self.before.lengths, self.after.lengths
         short = (before < width) | ((before == width) & (after != width) & (after != gathered))
         told = self.before.present & self.after.present
-        tensor = self.columns.texts("tensor").codes
-        longest = np.zeros(int(tensor.max(initial=-1)) + 2, dtype=np.int64)
-        kept = told & ~short
-        np.maximum.at(longest, tensor[kept], np.minimum(before, after)[kept])
-        short &= longest[tensor] >= np.minimum(width, gathered)
-        return np.asarray((told & short & (gathered > 0))[self.event] & self.whole, dtype=np.bool_)
+        least = np.minimum(width, gathered).astype(np.int64)
+        return mask(told & short & (gathered > 0)), mask(told & ~short), least
 
     @cached_property
     def whole(self) -> Mask:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from speckv_debug.checks.run import check
@@ -82,6 +82,7 @@ def spoilt(lines: list[dict[str, Any]], draw: random.Random) -> list[dict[str, A
 
 @settings(max_examples=12, deadline=None)
 @given(seed=SEEDS)
+@example(seed=31044)  # an accept that stands twice, far apart: predictions too short for its batch
 def test_spoilt_real_runs(seed: int) -> None:
     draw = random.Random(seed)
     lines = spoilt(lines_of(draw.choice(REAL)), draw)
