@@ -9,9 +9,10 @@ from speckv_debug.model.finding import Finding
 from speckv_debug.model.verify import KVBounds
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.looking_points import newest_steps
 from speckv_debug.replay.page_map import PageMaps
+from speckv_debug.replay.ragged import Int64s
 from speckv_debug.replay.steps import StepIndex
-from speckv_debug.replay.timeline import last_event_of
 from speckv_debug.viewers.html.evidence_lives import LOCK
 from speckv_debug.viewers.html.given_back import release_of
 from speckv_debug.viewers.html.pages import Moment
@@ -32,6 +33,7 @@ class RecordedPlaces:
         self._processes = {process.label: process for process in recording.processes}
         self._steps: dict[str, StepIndex] = {}
         self._maps: dict[str, PageMaps] = {}
+        self._newest: dict[str, Int64s] = {}
 
     def of(self, finding: Finding) -> Place:
         """Everything that is known around a finding."""
@@ -74,11 +76,19 @@ class RecordedPlaces:
             return (), ()
         seq, last = finding.first_seq, finding.first_seq
         if finding.step is not None:
-            last = max(seq, last_event_of(process, finding.step) or seq)
+            last = max(seq, self._end_of(process, finding.step))
         moments = [Moment("before", maps.at(seq - 1, pool)), Moment("at the event", maps.at(seq, pool))]
         if last > seq:
             moments.append(Moment("end of the step", maps.at(last, pool)))
         return tuple(pages), tuple(moments)
+
+    def _end_of(self, process: ProcessRecording, step: int) -> int:
+        """The last event that moves pages before one names a later step, -1 without any."""
+        timeline = self.maps_of(process).timeline
+        if process.label not in self._newest:
+            self._newest[process.label] = newest_steps(timeline)
+        at = int(np.searchsorted(self._newest[process.label], step, side="right")) - 1
+        return -1 if at < 0 else int(timeline.order.seq[at])
 
     def release(self, finding: Finding) -> Release | None:
         """The release that a finding about a request's end is at."""
