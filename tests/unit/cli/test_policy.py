@@ -35,7 +35,11 @@ def inspected(path: Path, *options: str) -> Any:
     parser = argparse.ArgumentParser()
     inspect.configure(parser)
     args = parser.parse_args([str(path), *options])
-    return inspect._inspection(Recording.open(path), policy_of(args)).check()
+    inspection = inspect._inspection(Recording.open(path), policy_of(args))
+    try:
+        return inspection.check(lambda laws_so_far: None)
+    finally:
+        inspection.stop()
 
 
 def test_a_rule_that_the_project_leaves_out(broken: Path) -> None:
