@@ -49,7 +49,7 @@ def judge_repeats(repeats: Repeats) -> Judgement:
     failed = np.logical_or(*repeats.differs.values())
     reasons = {
         "a report between the two does not say whose it is, or what": failed & repeats.hidden,
-        "the release does not tell a length that was reported before": repeats.silent,
+        "the report does not tell a length that was reported before": repeats.silent,
     }
     return verdict(failed & ~repeats.hidden, lambda i: _explain_repeat(repeats, i), reasons)
 

@@ -73,20 +73,30 @@ class Repeats:
     @cached_property
     def differs(self) -> dict[str, Mask]:
         """Length → reports that change it without a reason."""
-        committing = np.append(self._columns[0].texts("cause").equal("verify_commit"), False)
-        preparing = np.append(self._columns[0].texts("cause").equal("spec_prepare"), False)
-        event = np.where(self.table == 0, self.event, -1)
-        grows, commits = preparing[event], committing[event]
         return {
-            "committed": self._apart("committed") & ~commits & (not may_preclaim(self.info)),
-            "allocated": self._apart("allocated") & ~grows,
+            "committed": self._apart("committed") & ~self._commits & (not may_preclaim(self.info)),
+            "allocated": self._apart("allocated") & ~self._grows,
         }
 
     @cached_property
     def silent(self) -> Mask:
-        """Releases that do not tell a length which was reported before."""
+        """Reports that do not tell a length which was told before and has to be the same."""
         untold = [(self.now(name) == NULL) & (self.due(name) != NULL) for name in ("committed", "allocated")]
-        return np.asarray((self.table == TABLES.index("release")) & np.any(untold, axis=0), dtype=np.bool_)
+        own = self.table != TABLES.index("reserve")  # what a preparation decides from is LEN-ALLOC's
+        return np.asarray(own & ((untold[0] & ~self._commits) | (untold[1] & ~self._grows)), dtype=np.bool_)
+
+    @property
+    def _commits(self) -> Mask:
+        return self._caused("verify_commit")
+
+    @property
+    def _grows(self) -> Mask:
+        return self._caused("spec_prepare")
+
+    def _caused(self, cause: str) -> Mask:
+        """Reports of `lengths` with this cause."""
+        of_cause = np.append(self._columns[0].texts("cause").equal(cause), False)
+        return np.asarray(of_cause[np.where(self.table == 0, self.event, -1)], dtype=np.bool_)
 
     @cached_property
     def hidden(self) -> Mask:

@@ -232,4 +232,13 @@ def test_a_release_without_a_length_that_was_reported(length: str) -> None:
     next(line for line in run.lines if line["event"] == "release")[length] = None
     found = run.check("LEN-ORDER")
     assert not found.findings
-    assert [u.why for u in found.unknown] == ["the release does not tell a length that was reported before"]
+    assert [u.why for u in found.unknown] == ["the report does not tell a length that was reported before"]
+
+
+def test_a_commit_without_the_allocated_length() -> None:
+    run = Run(4, 64)
+    run.start(1, span(8, 16))
+    run.add("lengths", **run.who(1, None, 1), committed=8, allocated=None, cause="verify_commit")
+    found = run.check("LEN-ORDER")
+    assert not found.findings
+    assert [u.why for u in found.unknown] == ["the report does not tell a length that was reported before"]
