@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.looking_points import LookingPoints, looking_points
 from speckv_debug.replay.page_blocks import block_uses
 from speckv_debug.replay.pool_state import PoolState, Use, pool_states
@@ -23,6 +24,8 @@ POINTS = 200
 """Spans at most."""
 BLOCKS = 256
 """Blocks of neighbouring pages at most, of which each point keeps one use."""
+HOLDING = ("table_write", "row_alloc", "row_free", "cache")
+"""Tables without which a page may have a holder that nobody saw."""
 Counts = npt.NDArray[np.int64]
 
 
@@ -32,6 +35,8 @@ class PoolSeries:
 
     Attributes:
         pool, kind, page_size, first: As in `PoolState`.
+        followed: Whether the holders of pages are followed, see `follows_holders`. If not, a page that is out counts as
+            `GRANTED`, never as held by nobody.
         pages: How many pages were followed.
         axis: What x counts: `step`, or `seq` where no event names a step.
         x: int64[n], first step of each span.
@@ -48,6 +53,7 @@ class PoolSeries:
     kind: str
     page_size: int
     first: int
+    followed: bool
     pages: int
     axis: str
     x: Int64s
@@ -79,16 +85,21 @@ def pool_series(
         on_progress(at / len(stops.seq))
         for state in pool_states(timeline.at(seq)):
             if state.pool not in kept:
-                kept[state.pool] = _Pool(state, len(stops.x))
+                kept[state.pool] = _Pool(state, follows_holders(timeline.process, state.pool), len(stops.x))
             kept[state.pool].look(span, seq, state)
     return tuple(pool.series(stops) for pool in kept.values())
+
+
+def follows_holders(process: ProcessRecording, pool: str) -> bool:
+    """Whether it can be known who holds a page: rows, tree and sessions name the main pool's slots, if all are recorded."""
+    return pool == process.info.main_pool and set(HOLDING) <= set(process.recorded_whole)
 
 
 class _Pool:
     """What was seen of one pool so far."""
 
-    def __init__(self, state: PoolState, spans: int) -> None:
-        self._state = state
+    def __init__(self, state: PoolState, followed: bool, spans: int) -> None:
+        self._state, self._followed = state, followed
         self._block = max(1, -(-len(state.use) // BLOCKS))
         shape = (len(Use), spans)
         self._last, self._high = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -98,12 +109,15 @@ class _Pool:
 
     def look(self, span: int, seq: int, state: PoolState) -> None:
         """Take one state; those of a span come in the order of `seq`."""
-        counts = np.bincount(state.use, minlength=len(Use))
+        use = state.use
+        if not self._followed:
+            use = np.where(use == Use.UNHELD, np.int8(Use.GRANTED), use)
+        counts = np.bincount(use, minlength=len(Use))
         self._last[:, span], self._seq[span] = counts, seq
         self._low[:, span] = np.minimum(self._low[:, span], counts)
         self._high[:, span] = np.maximum(self._high[:, span], counts)
         self._looked[span] += 1
-        self._blocks[span] = block_uses(state.use, self._block)
+        self._blocks[span] = block_uses(use, self._block)
 
     def series(self, stops: LookingPoints) -> PoolSeries:
         state = self._state
@@ -112,6 +126,7 @@ class _Pool:
             kind=state.kind,
             page_size=state.page_size,
             first=state.first,
+            followed=self._followed,
             pages=len(state.use),
             axis=stops.axis,
             x=stops.x,

@@ -32,7 +32,7 @@ WORDS = {
     Use.UNKNOWN: "not seen yet",
     Use.FREE: "free",
     Use.UNHELD: "out of the free list, held by nobody",
-    Use.GRANTED: "granted, not named by the row",
+    Use.GRANTED: "granted, named by no row that is followed",
     Use.RESERVE: "reserve of a request",
     Use.COMMITTED: "committed KV of a request",
     Use.SESSION: "kept by a session",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from speckv_debug.model.events import Release
@@ -10,7 +12,9 @@ from speckv_debug.model.verify import KVBounds
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.looking_points import newest_steps
-from speckv_debug.replay.page_map import PageMaps
+from speckv_debug.replay.page_map import PageMap, PageMaps
+from speckv_debug.replay.pool_series import follows_holders
+from speckv_debug.replay.pool_state import Use
 from speckv_debug.replay.ragged import Int64s
 from speckv_debug.replay.steps import StepIndex
 from speckv_debug.viewers.html.evidence_lives import LOCK
@@ -77,10 +81,11 @@ class RecordedPlaces:
         seq, last = finding.first_seq, finding.first_seq
         if finding.step is not None:
             last = max(seq, self._end_of(process, finding.step))
-        moments = [Moment("before", maps.at(seq - 1, pool)), Moment("at the event", maps.at(seq, pool))]
-        if last > seq:
-            moments.append(Moment("end of the step", maps.at(last, pool)))
-        return tuple(pages), tuple(moments)
+        when = {"before": seq - 1, "at the event": seq} | ({"end of the step": last} if last > seq else {})
+        followed = follows_holders(process, pool)
+        return tuple(pages), tuple(
+            Moment(words, _map(maps, at, pool, followed)) for words, at in when.items()
+        )
 
     def _end_of(self, process: ProcessRecording, step: int) -> int:
         """The last event that moves pages before one names a later step, -1 without any."""
@@ -152,6 +157,14 @@ class RecordedPlaces:
             if steps.request[index] == finding.request:
                 return Shown(steps.verify(index), exact=False)
         return None
+
+
+def _map(maps: PageMaps, seq: int, pool: str, followed: bool) -> PageMap:
+    """Where holders are not followed a page that is out is granted: nobody knows whether it has one."""
+    found = maps.at(seq, pool)
+    if followed:
+        return found
+    return replace(found, use=np.where(found.use == Use.UNHELD, np.int8(Use.GRANTED), found.use))
 
 
 def _pages_of(process: ProcessRecording, pool: str, slots: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,12 +12,12 @@ from speckv_debug.replay.timeline import Timeline
 from speckv_debug.viewers.html.chart import Chart, words
 from speckv_debug.viewers.html.figures import COLOURS, Mark
 from speckv_debug.viewers.html.markup import Html, element, table
-from speckv_debug.viewers.html.pages import WORDS
 from speckv_debug.viewers.html.run_figures import (
     OWNERS,
     counts_figure,
     heat_figure,
     moves_figure,
+    owner_words,
     owners_figure,
     requests_figure,
 )
@@ -69,13 +69,20 @@ def _owner_words(series: PoolSeries) -> Html:
             f"each {series.span:,} steps. The fewest and most of a span are those at its end and after the steps whose grants and "
             f"frees leave the fewest and the most pages free: {int(series.looked.sum()):,} points in all."
         )
+    if not series.followed:
+        said += " Who holds a page of this pool can't be followed here, only whether it is granted."
     rows = [
-        (WORDS[use], int(series.low[use].min()), int(series.high[use].max()), int(series.last[use, -1]))
+        (
+            owner_words(use, series),
+            int(series.low[use].min()),
+            int(series.high[use].max()),
+            int(series.last[use, -1]),
+        )
         for use in OWNERS
         if series.high[use].any()
     ]
     numbers = table(("owner", "fewest pages", "most", "at the end"), rows)
-    legend = _owner_legend(use for use in OWNERS if series.high[use].any())
+    legend = _owner_legend(series, [use for use in OWNERS if series.high[use].any()])
     return element("div", legend, words(said), element("details", element("summary", "The numbers"), numbers))
 
 
@@ -87,12 +94,15 @@ def _heat_words(series: PoolSeries) -> Html:
             f"A row stands for {series.block} pages at the end of {_spans(series)}: the use that most of them have, but one in "
             "two requests at once, in a transfer or in an open free group shows as soon as one page is."
         )
-    return element("div", _owner_legend(use for use in OWNERS if (series.blocks == use).any()), words(said))
+    return element(
+        "div", _owner_legend(series, [use for use in OWNERS if (series.blocks == use).any()]), words(said)
+    )
 
 
-def _owner_legend(uses: Iterable[Use]) -> Html:
+def _owner_legend(series: PoolSeries, uses: Iterable[Use]) -> Html:
     keys = [
-        element("span", element("i", class_=f"swatch owner-{use.name.lower()}"), WORDS[use]) for use in uses
+        element("span", element("i", class_=f"swatch owner-{use.name.lower()}"), owner_words(use, series))
+        for use in uses
     ]
     return element("p", *keys, class_="legend")
 

@@ -35,6 +35,11 @@ OWNERS: dict[Use, str] = {
 """Uses from the bottom of the stack to its top, and their colours."""
 
 
+def owner_words(use: Use, series: PoolSeries) -> str:
+    """Whose pages of that use are; of a pool whose holders are not followed it is only known that they are out."""
+    return "granted" if use is Use.GRANTED and not series.followed else WORDS[use]
+
+
 def requests_figure(id: str, frame: pd.DataFrame) -> Figure:
     """Mean accept length of each request, with its lowest and highest."""
     names = [html.escape(printable(who)) for who in frame["request"]]
@@ -86,7 +91,7 @@ def owners_figure(id: str, series: PoolSeries, marks: Sequence[Mark]) -> Figure:
                 line={"width": 0.6, "shape": "hv", "color": colour},
                 stackgroup="pool",
                 fillcolor=colour,
-                name=WORDS[use],
+                name=owner_words(use, series),
                 hovertemplate="%{fullData.name}: %{y} pages"
                 + (", from %{customdata[0]} to %{customdata[1]} in the span" if series.span > 1 else "")
                 + "<extra></extra>",
@@ -113,7 +118,7 @@ def heat_figure(id: str, series: PoolSeries, marks: Sequence[Mark]) -> Figure:
         zmin=-0.5,
         zmax=len(used) - 0.5,
         colorscale=scale,
-        meta={"names": [WORDS[use] for use in used]},
+        meta={"names": [owner_words(use, series) for use in used]},
         showscale=False,
         hovertemplate="%{xaxis.title.text} %{x}, page %{y}: %{text}<extra></extra>",
     )

@@ -12,9 +12,10 @@ import pytest
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.page_blocks import block_uses
-from speckv_debug.replay.pool_series import PoolSeries, pool_series
+from speckv_debug.replay.pool_series import HOLDING, PoolSeries, pool_series
 from speckv_debug.replay.pool_state import Use, pool_state
 from speckv_debug.replay.timeline import Timeline
+from tests.reported import PROCESS, recording
 
 REAL = Path(__file__).parents[2] / "recordings" / "real"
 
@@ -68,6 +69,21 @@ def test_without_steps_events_take_their_place(
     )
     series = pool_series(Timeline(process), points=5)[0]
     assert series.axis == "seq" and len(series.x) <= 5 and (series.last.sum(axis=0) == series.pages).all()
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_page_whose_holders_are_not_followed_is_never_called_nobodys(
+    recorded: bool, tmp_path: Path
+) -> None:
+    pools = [{"name": name, "kind": name, "slots": 16, "page_size": 4} for name in ("full", "swa")]
+    tables = ["alloc", "free", *(HOLDING if recorded else HOLDING[:-1])]
+    grant = {"event": "alloc", "step": 1, "reason": "extend", "granted": True}
+    events = [grant | {"pool": pool, "slots": [8, 9, 10, 11]} for pool in ("full", "swa")]
+    process = recording(tmp_path, events, {**PROCESS, "pools": pools, "tables": tables}).processes[0]
+    full, swa = pool_series(Timeline(process))
+    assert (full.followed, swa.followed) == (recorded, False)
+    assert full.last[Use.UNHELD, -1] == recorded and full.last[Use.GRANTED, -1] == (not recorded)
+    assert swa.last[Use.GRANTED, -1] == 1 and not swa.high[Use.UNHELD].any()
 
 
 def test_a_run_that_moves_no_page_has_no_series() -> None:
