@@ -49,7 +49,12 @@ PROOF: dict[str, tuple[str, ...]] = {
     "predict-left-in-tree-order": ("value due", "60", "0", "✗"),
     "seq-len-without-bonus": ("seq_len 20", "due 24", "✗ new_seq_len 23"),
     "growth-skipped": ("due 55", "due 56", "✗ new allocated 23"),
-    "commit-one-short": ("accept · accepted 4", "✗ lengths (verify_commit) · committed 23, allocated 52"),
+    "commit-one-short": (
+        "due 24",
+        "✗ the host says 23",
+        "accept · accepted 4",
+        "✗ lengths (verify_commit) · committed 23, allocated 52",
+    ),
     "late-commit": ("row_free", "✗ lengths (verify_commit) · committed 34, allocated 60"),
     "reserve-of-one-round": ("allocated 39", "✗ written to 40"),
     "root-is-not-the-bonus": ("52", "32", "✗"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from speckv_debug.model.finding import Evidence
 from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
+from speckv_debug.viewers.html.evidence_lives import LENGTHS
 from speckv_debug.viewers.html.markup import Html
 
 Numbers = Mapping[str, int]
@@ -145,6 +147,34 @@ def _forwards(evidence: Evidence) -> Html:
         ),
     ]
     return draw_axis(lanes, [Point(end, "done at"), Point(start, "began at", True)], evidence.title, "ns")
+
+
+def committed(evidence: Evidence, due: str) -> Html:
+    """What one verify adds to the committed length, and what the host made of it.
+
+    Args:
+        evidence: Reports of a request's lengths and its accepts, in order; the wrong report is marked.
+        due: What the finding says is due; nothing is drawn unless it names the sum.
+    """
+    wrong = evidence.marked[0] if evidence.columns == LENGTHS and evidence.marked else 0
+    told = [k for k in range(wrong) if isinstance(evidence.rows[k][4], int)]
+    accepted = [row[3] for row in evidence.rows[told[-1] : wrong] if isinstance(row[3], int)] if told else []
+    before, after = (evidence.rows[told[-1]][4], evidence.rows[wrong][4]) if told else (None, None)
+    if len(accepted) != 1 or not isinstance(before, int) or not isinstance(after, int):
+        return Html()
+    end = before + accepted[0]
+    if str(end) not in re.findall(r"\d+", due):
+        return Html()
+    part = Span(after, end, "missing") if after < end else Span(end, after, "wrong")
+    lanes = [
+        Lane(
+            "committed before, and the accepted rows",
+            (Span(0, before, "committed"), Span(before, end, "due")),
+        ),
+        Lane("committed after", (Span(0, after, "plain"), part)),
+    ]
+    points = [Point(before, "committed"), Point(end, "due"), Point(after, "the host says", True)]
+    return draw_axis(lanes, points, "What was committed")
 
 
 def _trim(evidence: Evidence) -> Html:

@@ -11,7 +11,7 @@ from speckv_debug.model.verify import KVBounds, VerifyStep
 from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
 from speckv_debug.viewers.html.cells import Strip, draw_cells
 from speckv_debug.viewers.html.drawing import LANES, STRIPS, TREE, of_step
-from speckv_debug.viewers.html.evidence_axes import measured
+from speckv_debug.viewers.html.evidence_axes import committed, measured
 from speckv_debug.viewers.html.evidence_cells import compared
 from speckv_debug.viewers.html.evidence_links import linked, peers
 from speckv_debug.viewers.html.evidence_lives import PEER, is_life, lived
@@ -141,6 +141,8 @@ def _of_evidence(finding: Finding, due: Due) -> Iterator[tuple[str, Html]]:
         yield "Mapping as it stands", peers(finding)
     lives = 0
     for evidence in finding.evidence:
+        if finding.rule == "LEN-COMMIT":
+            yield "What was committed", committed(evidence, finding.expected or "")
         if is_life(evidence):
             lives += 1
             if lives > MOST_LIVES:
