@@ -158,6 +158,10 @@ class SmallProcess:
         """The pool of the map, two running requests, counted pages and a ring."""
         return small_state(self.label, seq)
 
+    def cut(self, first_seq: int, last_seq: int, most: int) -> str:
+        """The numbers of its events."""
+        return "".join(f'{{"seq":{event.seq}}}\n' for event in self.events(first_seq, last_seq))
+
     def history(self, question: Question) -> History:
         """Of page 9999 nothing, of pool `none` there is no answer, of all else the events around the swapped move."""
         if question.pool == "none":

@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   speckv-debug inspect run.speckv
-  speckv-debug inspect run.speckv --at 812 --request 7"""
+  speckv-debug inspect run.speckv --at 812 --request 7
+  speckv-debug inspect run.speckv --follow"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--process",
         metavar="LABEL",
         help="look at this process, its label or how that begins [the first with it]",
+    )
+    parser.add_argument(
+        "--follow", action="store_true", help="go on looking while the recording is still being written"
     )
     add_policy_options(parser)
 
@@ -57,18 +62,26 @@ def run(args: argparse.Namespace) -> int:
             "inspect can't draw on this terminal (TERM is dumb or not set)",
             f"Set TERM, such as xterm-256color; without: speckv-debug check {shown}",
         )
-    from speckv_debug.cli.opening import open_recording
     from speckv_debug.viewers.tui.app import InspectorApp
     from speckv_debug.viewers.tui.places import start_place
 
     policy = policy_of(args)
-    inspection = _inspection(open_recording(args.recording), policy)
+    inspection = inspection_at(args.recording, policy)
+    if args.follow and not inspection.ended:
+        inspection = replace(inspection, reopen=partial(_again, args.recording, policy))
     place = start_place(inspection, step=args.at, request=args.request, process=args.process)
     app = InspectorApp(inspection, place)
     app.run()
-    inspection.stop()
+    app.inspection.stop()
     print(f"next: speckv-debug report {shown}", file=sys.stderr)
     return _leave(app.return_code or ExitCode.CLEAN)
+
+
+def _again(path: Path, policy: Policy) -> Inspection:
+    """The same recording, as long as it is now; its problems are told on the screen."""
+    from speckv_debug.recording.reader import Recording
+
+    return replace(_inspection(Recording.open(path), policy), reopen=partial(_again, path, policy))
 
 
 def _leave(code: int) -> int:
@@ -102,6 +115,17 @@ class Judge:
             on_laws=lambda so_far: told(self._policy.without_known(so_far, self._recording)),
         )
         return self._policy.without_known(found, self._recording)
+
+
+def inspection_at(path: Path, policy: Policy) -> Inspection:
+    """A recording to look at, with what was wrong with it on stderr.
+
+    Raises:
+        RecordingError: There is no recording, or a newer version wrote it.
+    """
+    from speckv_debug.cli.opening import open_recording
+
+    return _inspection(open_recording(path), policy)
 
 
 def _inspection(recording: Recording, policy: Policy) -> Inspection:

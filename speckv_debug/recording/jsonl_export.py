@@ -56,12 +56,12 @@ def export_jsonl(recording: Recording, out: Path | TextIO) -> int:
 def _export(recording: Recording, out: TextIO) -> int:
     events = 0
     if recording.manifest:
-        _write(out, _header("recording", recording.manifest))
+        write_line(out, header("recording", recording.manifest))
     for process in recording.processes:
-        _write(out, _header("process", _readable(process)))
+        write_line(out, header("process", _readable(process)))
         for batch in process.batches(BATCH_EVENTS):
-            for line in _lines(batch):
-                _write(out, line)
+            for line in lines_of(batch):
+                write_line(out, line)
             events += len(batch.order)
         process.forget()
     return events
@@ -74,16 +74,19 @@ def _readable(process: ProcessRecording) -> Mapping[str, Any]:
     return process.info.raw if whole == process.info.tables else {**process.info.raw, "tables": list(whole)}
 
 
-def _header(name: str, raw: Mapping[str, Any]) -> dict[str, Any]:
+def header(name: str, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The line of a manifest or a process, with what its file says."""
     fields = {key: value for key, value in jsonable(raw).items() if key not in ("event", "seq")}
     return {"event": name, **fields}
 
 
-def _write(out: TextIO, line: Mapping[str, Any]) -> None:
+def write_line(out: TextIO, line: Mapping[str, Any]) -> None:
+    """One line of JSON."""
     out.write(ENCODER.encode(line) + "\n")
 
 
-def _lines(batch: EventBatch) -> Iterator[dict[str, Any]]:
+def lines_of(batch: EventBatch) -> Iterator[dict[str, Any]]:
+    """The events of a batch in their order, absent values left out."""
     rows = {name: table.to_pylist() for name, table in batch.tables.items()}
     for number, index in zip(batch.order.table.tolist(), batch.order.index.tolist(), strict=True):
         name = TABLES[number]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.verify import VerifyStep
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
-from speckv_debug.viewers.tui.recorded import inspection_of
+from speckv_debug.viewers.tui.answers import Answers
+from speckv_debug.viewers.tui.recorded import RecordedProcess
 from speckv_debug.viewers.tui.widgets.draft_tree import DraftTreePanel
 from speckv_debug.viewers.tui.widgets.event_list import whole
 from speckv_debug.viewers.tui.widgets.move_table import MoveTable
@@ -18,6 +18,7 @@ from speckv_debug.viewers.tui.widgets.room_bar import RoomBar
 from speckv_debug.viewers.tui.widgets.step_panel import StepPanel
 from speckv_debug.viewers.tui.widgets.token_strips import TokenStrips
 from speckv_debug.viewers.tui.widgets.verify_facts import VerifyFacts
+from tests.inspecting import Here
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 FILES = sorted((*RECORDINGS.glob("cases/*.jsonl"), *RECORDINGS.glob("real/*.jsonl.xz")))
@@ -28,8 +29,9 @@ EVERY = 9
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name.split(".")[0])
 def test_verifies_and_events_can_be_drawn(file: Path, tmp_path: Path) -> None:
     import_jsonl(file, tmp_path / "run.speckv")
-    looked_at = inspection_of(Recording.open(tmp_path / "run.speckv"), CheckResult, {})
-    for process in looked_at.processes:
+    answers = Here(Answers(tmp_path / "run.speckv"))
+    for recorded in Recording.open(tmp_path / "run.speckv").processes:
+        process = RecordedProcess(recorded, answers, answers)
         steps, lookup = process.lookup.steps, process.lookup
         for index in range(0, len(steps), EVERY if file.suffix == ".xz" else 1):
             step = steps.verify(index)

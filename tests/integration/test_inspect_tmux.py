@@ -94,6 +94,32 @@ def test_a_place_on_the_command_line_opens_at_once(terminal: Terminal, shifted: 
     terminal.wait_for("findings", "MOV-PAIR")
 
 
+def test_pages_state_and_history_in_a_real_terminal(terminal: Terminal, shifted: Path) -> None:
+    terminal.run(*COMMAND, "inspect", shifted, "--at", "102", "--request", "b1.1")
+    terminal.wait_for("Draft tree", "3 findings")
+    terminal.press("p")
+    terminal.wait_for("pages of full ▸ step 102", "2 pages a cell", "committed, by request")
+    terminal.press("]")
+    terminal.wait_for("pages of full ▸ step 103")
+    terminal.press("Enter")
+    terminal.wait_for("page ", "who, slots and why")
+    terminal.press("Escape")
+    terminal.wait_for("pages of full ▸ step 103")
+    terminal.press("s")
+    terminal.wait_for("▸ state ▸ step", "running")
+    terminal.press("i")
+    terminal.wait_for("Root causes", "Accepted rows a verify", "Pages of pool full over time")
+    terminal.press("q")
+    terminal.wait_for("exit code 0")
+
+
+def test_a_recording_that_is_complete_is_followed_no_further(terminal: Terminal, shifted: Path) -> None:
+    terminal.run(*COMMAND, "inspect", shifted, "--follow")
+    terminal.wait_for("✗ 1 root cause")
+    terminal.press("q")
+    terminal.wait_for("exit code 0")
+
+
 def test_ctrl_c_leaves_with_the_code_of_an_interrupt(terminal: Terminal, shifted: Path) -> None:
     terminal.run(*COMMAND, "inspect", shifted)
     terminal.wait_for("sglang 0.5.15")

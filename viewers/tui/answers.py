@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from speckv_debug.model.events import Event
+from speckv_debug.recording.jsonl_cut import cut_jsonl
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.holders import PageHolders
 from speckv_debug.replay.looking_points import looking_points
@@ -40,6 +42,14 @@ class Answers:
         """
         with self._lean(label) as process:
             return answer(process, question)
+
+    def events(self, label: str, first_seq: int, last_seq: int, on_progress: OnProgress) -> tuple[Event, ...]:
+        """The recorded events of `[first_seq, last_seq]`."""
+        return tuple(self._process(label).events(first_seq, last_seq))
+
+    def cut(self, label: str, first_seq: int, last_seq: int, most: int, on_progress: OnProgress) -> str:
+        """The events of `[first_seq, last_seq]` as JSON Lines, at most so many characters."""
+        return cut_jsonl(self._process(label), first_seq, last_seq, most)
 
     def moments(self, label: str, on_progress: OnProgress) -> Moments:
         """The ends of all steps."""

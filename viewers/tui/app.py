@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.screen import Screen
 
-from speckv_debug.errors import UsageError
+from speckv_debug.errors import SpeckvError, UsageError
 from speckv_debug.exit_codes import ExitCode
-from speckv_debug.viewers.tui.checking_app import CheckingApp
+from speckv_debug.viewers.tui.apart import Cancelled
 from speckv_debug.viewers.tui.commands import DeedCommands
+from speckv_debug.viewers.tui.copying import MOST, as_text, span_of
+from speckv_debug.viewers.tui.following import FollowingApp
 from speckv_debug.viewers.tui.help import help_lines
 from speckv_debug.viewers.tui.history import LIFE, Question, parse_question
 from speckv_debug.viewers.tui.inspection import Inspection
@@ -35,7 +38,7 @@ from speckv_debug.viewers.tui.walk import Moment, next_finding
 WALKS = ("overview", "findings", "steps", "pages", "state", "life", "finding", "process", "back", "help")
 
 
-class InspectorApp(CheckingApp):
+class InspectorApp(FollowingApp):
     """Looks at one recording; `place` opens a verify at once."""
 
     TITLE = "speckv-debug"
@@ -58,6 +61,14 @@ class InspectorApp(CheckingApp):
         Binding("t", "life", tooltip="Show the life of this request", id="go.life", show=False),
         Binding("n", "finding(1)", "Next", tooltip="Go to the next finding", id="go.next-finding"),
         Binding("N", "finding(-1)", tooltip="Go to the finding before", id="go.finding-before", show=False),
+        Binding("y", "copy_text", tooltip="Copy this finding as text", id="finding.copy", show=False),
+        Binding(
+            "Y",
+            "copy_cut",
+            tooltip="Copy the events around this finding as JSON Lines",
+            id="finding.copy-events",
+            show=False,
+        ),
         Binding("o", "process(1)", "Process", tooltip="Look at the next process", id="go.process"),
         Binding("O", "process(-1)", tooltip="Look at the process before", id="go.process-before", show=False),
         Binding("escape", "back", tooltip="Go back one level, or give up a filter", id="go.back", show=False),
@@ -80,6 +91,7 @@ class InspectorApp(CheckingApp):
             self.read(self._start_place.process)
             self.open_step(self._start_place)
         self.start_check()
+        self.follow()
 
     def open_step(self, place: Place) -> None:
         """Draw one verify."""
@@ -264,6 +276,44 @@ class InspectorApp(CheckingApp):
         if isinstance(screen, EventsScreen | HistoryScreen | OverviewScreen | ScrubbingScreen):
             return Moment(process, screen.seq)
         return Moment(process, int(self.lookup(here.process).steps.seq[here.index]))
+
+    def _finding_here(self) -> Entry | None:
+        """Under the cursor, or of the verify that one looks at, or visited last."""
+        screen = self.screen
+        if isinstance(screen, FindingsScreen | OverviewScreen):
+            return screen.chosen
+        entries = () if self.outcome is None else self.outcome.entries
+        if isinstance(screen, StepScreen | StepsScreen):
+            return next((entry for entry in entries if entry.place == screen.place), None)
+        return self._visited
+
+    def action_copy_text(self) -> None:
+        entry = self._finding_here()
+        if entry is None:
+            self.say("there is no finding here to copy")
+            return
+        self.copy_to_clipboard(as_text(self.inspection, entry))
+        self.say(f"{entry.finding.rule} copied as text", "information")
+
+    def action_copy_cut(self) -> None:
+        entry = self._finding_here()
+        if entry is None:
+            self.say("there is no finding here to copy")
+            return
+        first, last = span_of(entry, self._lookups.get(entry.finding.process))
+        self.run_worker(partial(self._cut, entry, first, last), thread=True, exit_on_error=False)
+
+    def _cut(self, entry: Entry, first: int, last: int) -> None:
+        """Runs beside the screen."""
+        process = self.inspection.process(entry.finding.process)
+        try:
+            text = process.cut(first, last, MOST)
+        except (SpeckvError, Cancelled, RuntimeError) as error:
+            self.call_from_thread(self.say, f"not copied: {error}")
+            return
+        self.call_from_thread(self.copy_to_clipboard, text)
+        said = f"{text.count(chr(10)):,} lines around {entry.finding.rule} copied; speckv-debug import reads them"
+        self.call_from_thread(self.say, said, "information")
 
     def action_process(self, by: int) -> None:
         labels = self.inspection.labels

@@ -35,7 +35,7 @@ class CheckingApp(App[None]):
         self.inspection = inspection
         self.stopped = ""
         self._lookups: dict[str, StepLookup] = {}
-        self._seconds, self._share = 0, 0.0
+        self._seconds, self._share, self._judging = 0, 0.0, True
 
     def read(self, process: str) -> None:
         """Read the verifies of one process now."""
@@ -45,6 +45,11 @@ class CheckingApp(App[None]):
     def start_check(self) -> None:
         """Read what is not read yet and judge, in another thread."""
         self.set_interval(1, self._tick)
+        self.begin_check()
+
+    def begin_check(self) -> None:
+        """Judge what is looked at now; an earlier outcome stays until there is another one."""
+        self._seconds, self._share, self._judging = 0, 0.0, True
         checking.start(self.inspection, self.post_message)
 
     def on_steps_read(self, message: checking.StepsRead) -> None:
@@ -57,10 +62,12 @@ class CheckingApp(App[None]):
         self._share = message.share
 
     def on_checked(self, message: checking.Checked) -> None:
-        self.progress = "" if message.outcome.complete else "replaying …"
+        self._judging = not message.outcome.complete
+        self.progress = "replaying …" if self._judging else ""
         self.outcome = message.outcome
 
     def on_stopped(self, message: checking.Stopped) -> None:
+        self._judging = False
         self.stopped = f"the check stopped: {printable(message.why)}"
         self.progress = "! check stopped"
 
@@ -69,12 +76,13 @@ class CheckingApp(App[None]):
         if self.checking:
             self._seconds += 1
             share = f"{self._share:.0%} " if self._share else ""
-            self.progress = f"{self.progress.split()[0]} {share}… {self._seconds} s"
+            doing = (self.progress.split() or ["checking"])[0]
+            self.progress = f"{doing} {share}… {self._seconds} s"
 
     @property
     def checking(self) -> bool:
         """Whether the check goes on."""
-        return not self.stopped and (self.outcome is None or not self.outcome.complete)
+        return self._judging
 
     @property
     def lookups(self) -> Mapping[str, StepLookup]:

@@ -29,13 +29,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class HistoryLine:
-    """One event, or one epoch of a row by its first event; texts are as recorded and not yet fit to be shown."""
+    """One event, or one epoch of a row by its first event; texts are as recorded and not yet fit to be shown.
+
+    `rung` are a request's committed and allocated lengths behind the event, as last told; None of what is no request's life.
+    """
 
     seq: int
     step: int | None
     event: str
     who: str
     what: str
+    rung: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

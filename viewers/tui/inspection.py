@@ -61,6 +61,9 @@ class InspectedProcess(Protocol):
     def events(self, first_seq: int, last_seq: int) -> Iterator[Event]:
         """The recorded events of `[first_seq, last_seq]`."""
 
+    def cut(self, first_seq: int, last_seq: int, most: int) -> str:
+        """The events of `[first_seq, last_seq]` as JSON Lines, at most so many characters."""
+
     def history(self, question: Question) -> History:
         """The answer to a question about a slot, page, row or request.
 
@@ -105,6 +108,8 @@ class Inspection:
         check: Judges the recording; slow, runs beside the screen. Tells the share that is done, and what was found so far.
         stop: Ends all that runs for the screens in processes of their own.
         laws: Rule id → its words.
+        reopen: Looks at the same recording anew, where it is followed while it grows.
+        ended: Whether the recording says that it is complete.
         problems: What the reader could not read.
     """
 
@@ -114,6 +119,13 @@ class Inspection:
     stop: Callable[[], None] = lambda: None
     laws: Mapping[str, Law] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    reopen: Callable[[], Inspection] | None = None
+    ended: bool = False
+
+    @property
+    def events_recorded(self) -> int:
+        """Of all processes."""
+        return sum(process.events_recorded for process in self.processes)
 
     def process(self, label: str) -> InspectedProcess:
         """The process of that label."""

@@ -76,8 +76,12 @@ class RecordedProcess:
         return self._process.rows
 
     def events(self, first_seq: int, last_seq: int) -> Iterator[Event]:
-        """The recorded events of `[first_seq, last_seq]`."""
-        return self._process.events(first_seq, last_seq)
+        """The recorded events of `[first_seq, last_seq]`; of a long recording whole part files are read for them."""
+        yield from self._answers.call("events", self.label, first_seq, last_seq)
+
+    def cut(self, first_seq: int, last_seq: int, most: int) -> str:
+        """The events of `[first_seq, last_seq]` as JSON Lines, at most so many characters."""
+        return cast("str", self._answers.call("cut", self.label, first_seq, last_seq, most))
 
     def history(self, question: Question) -> History:
         """The answer to a question about a slot, page, row or request."""
@@ -136,5 +140,6 @@ def inspection_of(
         check=check,
         stop=stop,
         laws=laws,
+        ended=recording.manifest.get("clean_shutdown") is True,
         problems=tuple(str(problem) for problem in recording.problems),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording
@@ -24,7 +24,8 @@ def answer(process: ProcessRecording, question: Question) -> History:
     if question.kind == LIFE:
         life = request_life(process, question.about)
         title = f"request {question.about}: {amount(len(life.events), 'event')}"
-        return History(title, tuple(map(_of_life, life.events)), reasons(life.unseen))
+        lines = (_of_life(event, rung) for event, rung in zip(life.events, _rungs(life.events), strict=True))
+        return History(title, tuple(lines), reasons(life.unseen))
     number = int(question.about)
     if question.kind == "row":
         rows = row_history(process, number)
@@ -50,7 +51,21 @@ def _of_slot(event: SlotEvent) -> HistoryLine:
     )
 
 
-def _of_life(event: LifeEvent) -> HistoryLine:
+def _rungs(events: Iterable[LifeEvent]) -> Iterator[tuple[int, int]]:
+    """Committed and allocated length behind each event, as last told; a row that is given back holds nothing."""
+    committed = allocated = 0
+    for event in events:
+        if event.event == "accept":
+            committed = max(committed, (event.committed or 0) + (event.accepted or 0))
+        elif event.event == "row_free":
+            committed = allocated = 0
+        else:
+            committed = committed if event.committed is None else event.committed
+            allocated = allocated if event.allocated is None else event.allocated
+        yield committed, max(committed, allocated)
+
+
+def _of_life(event: LifeEvent, rung: tuple[int, int]) -> HistoryLine:
     what = [f"{name} {value}" for name, value in _lengths(event) if value is not None]
     what += [_moves(event.moved), event.detail or ""]
     if event.accepted is not None:
@@ -58,9 +73,8 @@ def _of_life(event: LifeEvent) -> HistoryLine:
     if event.slots:
         at = "" if event.start is None else f" at position {event.start}"
         what.append(f"{amount(len(event.slots), 'slot')}{at}")
-    return HistoryLine(
-        event.seq, event.step, event.event, _who(None, event.row, event.epoch), _joined(what, event.site)
-    )
+    who = _who(None, event.row, event.epoch)
+    return HistoryLine(event.seq, event.step, event.event, who, _joined(what, event.site), rung)
 
 
 def _lengths(event: LifeEvent) -> Iterator[tuple[str, int | None]]:

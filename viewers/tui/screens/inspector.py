@@ -80,7 +80,10 @@ class InspectorScreen(AskingScreen):
         self.outcome_changed(outcome)
 
     def _progress_changed(self) -> None:
-        self.query_one(PlaceBar).state = state_of(self.inspector.outcome, self.inspector.progress)
+        state = state_of(self.inspector.outcome, self.inspector.progress)
+        if self.inspector.following:
+            state = Content.assemble(state, ("  ↻ following", ink.FAINT))
+        self.query_one(PlaceBar).state = state
         self.progress_changed()
 
     def locate(self, *crumbs: str, count: str = "") -> None:

@@ -94,6 +94,9 @@ class OverviewScreen(InspectorScreen):
     def steps_read(self) -> None:
         self._draw_verifies()
         self._draw_recorded()
+        self.progress_changed()
+        if self.inspector.following and self._process and not self.asking:
+            self.ask(self.inspector.inspection.process(self._process).series, self._draw_pools, "replaying")
 
     def _draw_verifies(self) -> None:
         lookup = self.inspector.lookups.get(self._process)

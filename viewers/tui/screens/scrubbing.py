@@ -14,6 +14,8 @@ from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
 from speckv_debug.viewers.tui.widgets.scrub_bar import ScrubBar
 
 FAR = 100
+LAST = 1 << 62
+"""Behind every event."""
 
 
 class ScrubbingScreen(InspectorScreen):
@@ -99,7 +101,7 @@ class ScrubbingScreen(InspectorScreen):
 
     def _found(self, found: tuple[Moments, int, Any]) -> None:
         first, (self._moments, seq, what) = self._moments is None, found
-        if first:
+        if first or self._seq == LAST:
             self._seq = seq
         self.looked(what)
         self.draw_bar()
@@ -126,6 +128,14 @@ class ScrubbingScreen(InspectorScreen):
         for entry in () if outcome is None else outcome.entries:
             if entry.finding.process == self._process:
                 yield found.of_seq(entry.finding.first_seq)
+
+    def steps_read(self) -> None:
+        """More steps have come; who stood at the end goes on with it."""
+        if self.inspector.following and self._moments is not None:
+            if self.at_end:
+                self._seq = LAST
+            self._moments = None
+            self.ask_again()
 
     def show_finding(self, entry: Entry) -> None:
         """Go to the step of a finding."""

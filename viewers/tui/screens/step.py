@@ -73,6 +73,11 @@ class StepScreen(InspectorScreen):
     def outcome_changed(self, outcome: Outcome | None) -> None:
         self._draw()
 
+    def steps_read(self) -> None:
+        """More steps have come."""
+        if self._place.process in self.inspector.lookups:
+            self._draw()
+
     @property
     def _lookup(self) -> StepLookup:
         return self.inspector.lookup(self._place.process)

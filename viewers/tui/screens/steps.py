@@ -56,6 +56,15 @@ class StepsScreen(FilteredScreen):
     def outcome_changed(self, outcome: Outcome | None) -> None:
         self._list()
 
+    def steps_read(self) -> None:
+        """More steps have come: the cursor stays, or goes on with the last one if it stood there."""
+        lookup = self.inspector.lookups.get(self._process)
+        if lookup is not None:
+            listed = self.query_one(StepList)
+            if listed.count and listed.cursor == listed.count - 1:
+                self._at = len(lookup) - 1
+            self._list()
+
     @property
     def _lookup(self) -> StepLookup:
         return self.inspector.lookup(self._process)
@@ -79,7 +88,7 @@ class StepsScreen(FilteredScreen):
         self._at = steps.chosen
         self.query_one(RunChart).point_at(steps.cursor)
         self._name_place()
-        self._preview()
+        self.call_after_refresh(self._preview)
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._preview)

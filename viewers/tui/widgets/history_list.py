@@ -19,10 +19,12 @@ class HistoryList(LineList):
         super().__init__(id=id)
         self._history: tuple[HistoryLine, ...] = ()
         self._marked: frozenset[int] = frozenset()
+        self._longest = 0
 
     def show(self, lines: tuple[HistoryLine, ...], marked: frozenset[int]) -> None:
         """List them; `marked` are seqs with a finding; the cursor goes to the first of these, else to the last line."""
         self._history, self._marked = lines, marked
+        self._longest = max((line.rung[1] for line in lines if line.rung is not None), default=0)
         broken = (i for i, line in enumerate(lines) if line.seq in marked)
         self.lines_changed(next(broken, len(lines) - 1))
 
@@ -41,7 +43,26 @@ class HistoryList(LineList):
         return self._history[self.cursor] if self._history else None
 
     def heading(self, width: int) -> Content:
-        return Content(f"    {'event':>9}  {'step':>7}  {'what':<18} who, slots and why")
+        ladder = f"{'█ committed ░ reserve':<{self._ladder(width)}}  " if self._longest else ""
+        return Content(f"    {'event':>9}  {'step':>7}  {'what':<18} {ladder}who, slots and why")
+
+    def _ladder(self, width: int) -> int:
+        """Cells of a request's lengths, drawn to one scale all along its life."""
+        return min(60, max(21, width // 4))
+
+    def _rung(self, index: int, width: int) -> Content:
+        rung, before = self._history[index].rung, self._history[index - 1].rung if index else None
+        if rung is None or not self._longest:
+            return Content("")
+        cells = self._ladder(width)
+        committed, allocated = (-(-length * cells // self._longest) for length in rung)
+        old = min(committed, -(-(before[0] if before else 0) * cells // self._longest))
+        return Content.assemble(
+            "█" * old,
+            ("▓" * (committed - old), ink.GOOD),
+            ("░" * (allocated - committed), ink.FAINT),
+            " " * (cells - allocated + 2),
+        )
 
     def line(self, index: int, width: int) -> Content:
         line = self._history[index]
@@ -50,6 +71,7 @@ class HistoryList(LineList):
             (f"{line.seq:>9}  ", ink.FAINT),
             f"{'-' if line.step is None else line.step:>7}  ",
             (f"{printable(line.event):<18} ", ink.STRONG),
+            self._rung(index, width),
             (f"{printable(line.who)}  " if line.who else "", ink.PLACE),
             printable(line.what),
         )
