@@ -3,7 +3,7 @@
 Each handler does to the state what its namesake in `ledger_pages`, `ledger_rows`, `ledger_lengths` and `ledger_uses`
 does, or returns False and has changed nothing that these would not have changed too: what is rare, or looks broken, is
 left to them. All handlers stand in one file, since numba keeps compiled code until the file of the calling function
-changes; `fold` takes the arrays out of their tuples once, since each look into one counts a reference.
+changes; `fold` takes the arrays out of their tuples once, without counting references, since each look into one does.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from speckv_debug.replay import ledger_tenure as life
-from speckv_debug.replay.compiling import Array, compiled, inlined
+from speckv_debug.replay.compiling import Array, compiled, inlined, uncounted
 from speckv_debug.replay.ledger import (
     BORN,
     ENDED,
@@ -563,23 +563,27 @@ def left_out(table: int, index: int, codes: Codes) -> None:
 
 
 @compiled
-def fold(events: Array, at: int, slots: Slots, book: Book, lives: Lives, codes: Codes, now: Array) -> int:
+def fold(
+    stretch: Array, at: int, slots: Slots, book: Book, lives: Lives, codes: Codes, numbers_now: Array
+) -> int:
     """Fold events from `at` on; the first that is left to others, or their number."""
-    state, owner, tree, tree_at, host = book.state, book.owner, book.tree, book.tree_at, book.host
-    pending, refs, session, counts = book.pending, book.refs, book.session, book.counts
-    size, reserved, bound = book.size, book.reserved, book.bound
-    latest, numbers, before, spare = lives.latest, lives.numbers, lives.before, lives.spare
-    held, pages, ended = lives.slots, lives.pages, lives.ended
-    granted, wrote, forwarded, written, entries = (
-        slots.alloc,
-        slots.write,
-        slots.forward,
-        slots.written,
-        slots.table,
-    )
-    alias_alloc, alias_write, unsafe = codes.alias_alloc, codes.alias_write, codes.unsafe_release
-    by_forward, own_forward = codes.dangling_forward, codes.owned_forward
-    by_accept, own_accept = codes.dangling_accept, codes.owned_accept
+    state, owner, tree, tree_at = (
+        uncounted(book.state), uncounted(book.owner), uncounted(book.tree), uncounted(book.tree_at)
+    )  # fmt: skip
+    host, pending, refs, session = (
+        uncounted(book.host), uncounted(book.pending), uncounted(book.refs), uncounted(book.session)
+    )  # fmt: skip
+    counts, size, reserved, bound = uncounted(book.counts), book.size, book.reserved, book.bound
+    latest, numbers, before, spare = (
+        uncounted(lives.latest), uncounted(lives.numbers), uncounted(lives.before), uncounted(lives.spare)
+    )  # fmt: skip
+    held, pages, ended = uncounted(lives.slots), uncounted(lives.pages), uncounted(lives.ended)
+    granted, wrote, forwarded = uncounted(slots.alloc), uncounted(slots.write), uncounted(slots.forward)
+    written, entries = uncounted(slots.written), uncounted(slots.table)
+    alias_alloc, alias_write = uncounted(codes.alias_alloc), uncounted(codes.alias_write)
+    unsafe, by_forward = uncounted(codes.unsafe_release), uncounted(codes.dangling_forward)
+    own_forward, by_accept = uncounted(codes.owned_forward), uncounted(codes.dangling_accept)
+    own_accept, events, now = uncounted(codes.owned_accept), uncounted(stretch), uncounted(numbers_now)
     while at < len(events):
         event = events[at]
         table, flags, done = event[TABLE], event[FLAGS], False

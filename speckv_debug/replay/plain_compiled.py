@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from speckv_debug.replay.compiling import Array, compiled, inlined
+from speckv_debug.replay.compiling import Array, compiled, inlined, uncounted
 from speckv_debug.replay.plain_tables import (
     ACCEPTED,
     AHEAD_BY,
@@ -513,25 +513,33 @@ def closed(lives: Array, now: Array) -> bool:
 
 @compiled
 def sweep(
-    tables: tuple[Array, ...], lists: tuple[Array, ...], lives: Array, held: Array, now: Array, facts: Array
+    tables: tuple[Array, ...],
+    lists: tuple[Array, ...],
+    lives_of: Array,
+    held_by: Array,
+    counts: Array,
+    known: Array,
 ) -> bool:
-    """Whether all events of a window are plain; `now` has counted their instances then.
+    """Whether all events of a window are plain; `counts` has counted their instances then.
 
     Args:
         tables: int64[columns, events] each, in the order of their numbers, see `plain_tables`.
         lists: Values of lists, in the order of their numbers.
-        lives: int64[rows, WIDTH], what is known of the life of each request row.
-        held: int64[requests], the row that each request holds, -1 if none.
-        now: int64, the counts and what else goes on from event to event.
-        facts: int64, how the engine grows a row, the allocator's page size, columns of a request row, whether forwards of
+        lives_of: int64[rows, WIDTH], what is known of the life of each request row.
+        held_by: int64[requests], the row that each request holds, -1 if none.
+        counts: int64, the counts and what else goes on from event to event.
+        known: int64, how the engine grows a row, the allocator's page size, columns of a request row, whether forwards of
             verifies are recorded whole.
     """
-    verifies, forwards, reports, reserves = tables[0], tables[1], tables[2], tables[3]
-    grants, writes, releases, allocs, frees, stats = (
-        tables[4], tables[5], tables[6], tables[7], tables[8], tables[9]
+    verifies, forwards, reports = uncounted(tables[0]), uncounted(tables[1]), uncounted(tables[2])
+    reserves, grants, writes = uncounted(tables[3]), uncounted(tables[4]), uncounted(tables[5])
+    releases, allocs, frees, stats = (
+        uncounted(tables[6]), uncounted(tables[7]), uncounted(tables[8]), uncounted(tables[9])
     )  # fmt: skip
-    drafted, drafted_at, index, tokens = lists[0], lists[1], lists[2], lists[3]
-    positions, granted, written = lists[4], lists[5], lists[6]
+    drafted, drafted_at, index = uncounted(lists[0]), uncounted(lists[1]), uncounted(lists[2])
+    tokens, positions = uncounted(lists[3]), uncounted(lists[4])
+    granted, written = uncounted(lists[5]), uncounted(lists[6])
+    lives, held, now, facts = uncounted(lives_of), uncounted(held_by), uncounted(counts), uncounted(known)
     at, head = np.zeros(len(tables), dtype=np.int64), np.full(len(tables), NEVER)
     for number in range(len(tables)):
         if tables[number].shape[1]:

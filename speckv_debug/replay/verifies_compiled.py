@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speckv_debug.replay.compiling import Array, compiled
+from speckv_debug.replay.compiling import Array, compiled, uncounted
 
 NULL = -(1 << 63)
 MOST_ROWS = 62
@@ -91,8 +91,12 @@ def all_plain(
         lists: Values of `verifies.PLAIN_LISTS`, in that order.
         non_draft: Accepted rows that are no drafts.
     """
-    index, child, sibling, target = lists[0], lists[1], lists[2], lists[3]
-    predict, drafted, loc, slots = lists[4], lists[5], lists[6], lists[7]
+    index, child, sibling, target = (
+        uncounted(lists[0]), uncounted(lists[1]), uncounted(lists[2]), uncounted(lists[3])
+    )  # fmt: skip
+    predict, drafted, loc, slots = (
+        uncounted(lists[4]), uncounted(lists[5]), uncounted(lists[6]), uncounted(lists[7])
+    )  # fmt: skip
     for at in range(numbers.shape[1]):
         n, correct, width = numbers[0, at], numbers[1, at], numbers[2, at]
         origin, bonus, chain = numbers[3, at], numbers[4, at], flags[0, at]
