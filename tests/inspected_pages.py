@@ -75,6 +75,7 @@ def small_series() -> PoolSeries:
         kind="full",
         page_size=SIZE,
         first=FIRST,
+        followed=True,
         pages=PAGES,
         axis="step",
         x=800 + time,

@@ -15,6 +15,7 @@ from speckv_debug.replay.holders import PageHolders, holders_of
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ledger_book import NOBODY
 from speckv_debug.replay.namespaces import Namespaces
+from speckv_debug.replay.pool_series import follows_holders
 from speckv_debug.replay.pool_state import PoolState, Use, pool_state
 from speckv_debug.replay.timeline import Timeline
 
@@ -103,12 +104,17 @@ class PageMaps:
     ) -> PageMap:
         """The map of a pool (the main one if None) after all recorded events up to `seq`.
 
+        Where it can't be known who holds a page, one that is out is `GRANTED`, never held by nobody.
+
         Raises:
             UsageError: There is no such pool, or its pages can't be followed.
         """
         number = self._number(pool)
         ledger = self.timeline.at(seq, on_progress)
-        return page_map(ledger, pool_state(ledger, number), seq)
+        found = page_map(ledger, pool_state(ledger, number), seq)
+        if not follows_holders(self._process, found.pool):
+            found.use[found.use == Use.UNHELD] = Use.GRANTED
+        return found
 
     def holders(self, seq: int, page: int, pool: str | None = None) -> PageHolders:
         """Everybody who holds one page then, which may be several."""

@@ -11,6 +11,7 @@ import pytest
 from speckv_debug.errors import UsageError
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.replay import page_map as page_map_module
 from speckv_debug.replay.page_map import Holder, PageMap, PageMaps, cells, page_map
 from speckv_debug.replay.pool_state import Use, pool_states
 from speckv_debug.replay.timeline import ledger_at
@@ -71,6 +72,17 @@ def test_holders_of_one_page_agree_with_its_map(process: ProcessRecording) -> No
     page = found.first + int(np.flatnonzero(found.use == Use.COMMITTED)[0])
     holders = maps.holders(found.seq, page)
     assert holders.free is False and [row.request for row in holders.rows]
+
+
+def test_no_page_is_held_by_nobody_where_holders_were_not_recorded(
+    process: ProcessRecording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maps = PageMaps(process)
+    unheld = next(seq for seq in range(200, 4000) if maps.at(seq).counts[Use.UNHELD])
+    before = maps.at(unheld).counts
+    monkeypatch.setattr(page_map_module, "follows_holders", lambda process, pool: False)
+    after = maps.at(unheld).counts
+    assert (after[Use.UNHELD], after[Use.GRANTED]) == (0, before[Use.GRANTED] + before[Use.UNHELD])
 
 
 def test_a_pool_that_is_not_there_is_named(process: ProcessRecording) -> None:

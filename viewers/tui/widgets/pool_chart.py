@@ -50,7 +50,8 @@ class PoolChart(Panel):
         series = self._series
         if series is None:
             return [Content.styled(self._why, ink.FAINT)]
-        shown = [(word, style, _summed(series, uses)) for word, style, uses in ROWS]
+        named = {} if series.followed else {"requests": "in use"}
+        shown = [(named.get(word, word), style, _summed(series, uses)) for word, style, uses in ROWS]
         shown = [row for row in shown if row[2][1].any()]
         digits = len(f"{series.pages:,}")
         cells = max(8, width - 10 - 2 * digits - 5)
