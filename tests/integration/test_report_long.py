@@ -15,12 +15,24 @@ from playwright.sync_api import Browser
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.html.page import render
-from tests.opened_report import opened
+from tests.opened_report import opened, until
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "long_run.py"
 LARGEST, WRITTEN, ANSWERS = 8_000_000, 20, 2
-"""Bytes, processor seconds, seconds by the clock."""
-READY = "document.querySelectorAll('[role=tab][aria-selected=true]').length > 0"
+"""Bytes, processor seconds, processor seconds of the page's thread; by the clock it depends on what else the machine does."""
+
+
+def busy_until_it_answers(browser: Browser, page: Path) -> float:
+    """Processor seconds of the page's own thread until plotly is read too and the first figure stands; the others follow one by one."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    tab = context.new_page()
+    devtools = context.new_cdp_session(tab)
+    devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
+    tab.goto(page.as_uri(), wait_until="commit")
+    until(tab, "document.querySelector('.plot .main-svg') !== null")
+    metrics = {each["name"]: each["value"] for each in devtools.send("Performance.getMetrics")["metrics"]}
+    context.close()
+    return float(metrics["TaskDuration"])
 
 
 @pytest.mark.parametrize("waves", [2, pytest.param(32, marks=pytest.mark.full)])
@@ -37,13 +49,5 @@ def test_a_long_run_makes_a_small_page(waves: int, browser: Browser, tmp_path: P
     )
     for words in ("requests are drawn", "stands for", "points in all"):
         assert words in said
-    begun = time.perf_counter()
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    fresh = context.new_page()
-    fresh.goto((tmp_path / "long.html").as_uri(), wait_until="commit")
-    while not fresh.evaluate(READY):
-        fresh.wait_for_timeout(10)
-    answered = time.perf_counter() - begun
-    context.close()
-    assert answered < ANSWERS
+    assert busy_until_it_answers(browser, tmp_path / "long.html") < ANSWERS
     assert opened(browser, tmp_path / "long.html").complaints == []
