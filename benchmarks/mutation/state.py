@@ -14,6 +14,7 @@ Line = dict[str, Any]
 Life = tuple[Any, ...]
 """Row and epoch."""
 WRITING = ("extend", "decode", "target_verify")
+DRAFTING = ("draft", "draft_extend")
 
 
 @dataclass
@@ -115,7 +116,8 @@ def _table_write(state: State, line: Line) -> None:
 
 
 def _forward(state: State, line: Line) -> None:
-    if (line.get("pool") or state.main) != state.main or line.get("padded"):
+    """What the target computes; a draft is told by its mode, and by its pool."""
+    if line.get("mode") in DRAFTING or (line.get("pool") or state.main) != state.main or line.get("padded"):
         return
     state.lengths["read", None, *life(line)] = (line.get("read_len"),)
     if line.get("mode") in WRITING:

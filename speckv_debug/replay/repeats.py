@@ -80,10 +80,10 @@ class Repeats:
 
     @cached_property
     def silent(self) -> Mask:
-        """Reports that do not tell a length which was told before and has to be the same."""
+        """Reports that do not tell a length which was told before, and which the next one goes on from."""
         untold = [(self.now(name) == NULL) & (self.due(name) != NULL) for name in ("committed", "allocated")]
         own = self.table != TABLES.index("reserve")  # what a preparation decides from is LEN-ALLOC's
-        return np.asarray(own & ((untold[0] & ~self._commits) | (untold[1] & ~self._grows)), dtype=np.bool_)
+        return np.asarray(own & ((untold[0] & ~self._commits) | untold[1]), dtype=np.bool_)
 
     @property
     def _commits(self) -> Mask:
