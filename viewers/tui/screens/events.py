@@ -7,10 +7,10 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
-from textual.worker import get_current_worker
 
 from speckv_debug.model.events import Event
 from speckv_debug.model.text import printable
+from speckv_debug.viewers.tui.inspection import OnProgress
 from speckv_debug.viewers.tui.outline import Outcome
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
@@ -75,16 +75,17 @@ class EventsScreen(InspectorScreen):
 
     def _begin(self) -> None:
         self.locate(self._process, f"events around {self._seq}", count="reading")
-        self.run_worker(self._read, thread=True, exclusive=True, group="events")
+        self.ask(self._read, self._list, "reading")
 
-    def _read(self) -> None:
+    def asking_failed(self, why: str) -> None:
+        self.locate(self._process, f"events around {self._seq}", count=why)
+
+    def _read(self, tell: OnProgress) -> tuple[Event, ...]:
         """Runs beside the screen."""
         process = self.inspector.inspection.process(self._process)
         first, last = process.span
         middle = min(max(self._seq, first), last)
-        events = tuple(process.events(middle - AROUND, middle + AROUND))
-        if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._list, events)
+        return tuple(process.events(middle - AROUND, middle + AROUND))
 
     def _list(self, events: tuple[Event, ...]) -> None:
         self.query_one(EventList).show(events, self._marked(), self._seq)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
-from textual.worker import get_current_worker
 
-from speckv_debug.errors import UsageError
 from speckv_debug.model.text import printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.history import USAGE, History, Question
@@ -59,16 +57,11 @@ class HistoryScreen(InspectorScreen):
 
     def _begin(self) -> None:
         self.locate(self._process, self._question.words, count="searching")
-        self.run_worker(self._ask, thread=True, exclusive=True, group="history")
+        process, question = self.inspector.inspection.process(self._process), self._question
+        self.ask(lambda tell: process.history(question), self._list, "searching")
 
-    def _ask(self) -> None:
-        """Runs beside the screen."""
-        try:
-            found = self.inspector.inspection.process(self._process).history(self._question)
-        except UsageError as error:
-            found = History(f"{error.what}: {error.remedy}", ())
-        if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._list, found)
+    def asking_failed(self, why: str) -> None:
+        self._list(History(why, ()))
 
     def _list(self, found: History) -> None:
         self.query_one(HistoryList).show(found.lines, self._marked())

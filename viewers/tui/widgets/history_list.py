@@ -13,7 +13,7 @@ from speckv_debug.viewers.tui.widgets.line_list import LineList
 class HistoryList(LineList):
     """Events in order; those with a finding are marked."""
 
-    empty = "no event of this process is about it"
+    empty = "the events about it are being searched"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -24,6 +24,7 @@ class HistoryList(LineList):
     def show(self, lines: tuple[HistoryLine, ...], marked: frozenset[int]) -> None:
         """List them; `marked` are seqs with a finding; the cursor goes to the first of these, else to the last line."""
         self._history, self._marked = lines, marked
+        self.empty = "no event of this process is about it"
         self._longest = max((line.rung[1] for line in lines if line.rung is not None), default=0)
         broken = (i for i, line in enumerate(lines) if line.seq in marked)
         self.lines_changed(next(broken, len(lines) - 1))

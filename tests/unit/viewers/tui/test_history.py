@@ -9,6 +9,7 @@ import pytest
 from speckv_debug.checks.run import check
 from speckv_debug.errors import UsageError
 from speckv_debug.viewers.tui.answers import Answers
+from speckv_debug.viewers.tui.apart import Cancelled
 from speckv_debug.viewers.tui.history import Question, parse_question
 from speckv_debug.viewers.tui.recorded import RecordedProcess
 from speckv_debug.viewers.tui.recorded_history import answer
@@ -127,3 +128,18 @@ async def test_the_next_process_answers_the_same_question() -> None:
         await pilot.press("o")
         await until(pilot, lambda: other.label in text_of(app))
         assert other.label != LABEL and here(app)[0] is HistoryScreen
+
+
+async def test_an_answer_that_fails_is_told_and_nothing_is_taken_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def given_up(self: SmallProcess, *asked: object) -> None:
+        raise Cancelled("ended")
+
+    monkeypatch.setattr(SmallProcess, "history", given_up)
+    monkeypatch.setattr(SmallProcess, "events", given_up)
+    async with inspecting() as (app, pilot):
+        await pilot.press(":", *"slot 42082", "enter")
+        await until(pilot, lambda: "given up" in text_of(app))
+        await pilot.press("escape", "e")
+        await until(pilot, lambda: here(app)[0] is EventsScreen and "given up" in text_of(app))
