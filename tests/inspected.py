@@ -15,6 +15,7 @@ from speckv_debug.model.events import Accept, Event, Free, Move
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity, Unknown
 from speckv_debug.model.process import Pool, Process
 from speckv_debug.model.verify import VerifyStep
+from speckv_debug.recording.jsonl_cut import Cut
 from speckv_debug.replay.holders import PageHolders
 from speckv_debug.replay.page_map import PageMap
 from speckv_debug.replay.pool_series import PoolSeries
@@ -158,9 +159,9 @@ class SmallProcess:
         """The pool of the map, two running requests, counted pages and a ring."""
         return small_state(self.label, seq)
 
-    def cut(self, first_seq: int, last_seq: int, most: int) -> str:
+    def cut(self, first_seq: int, last_seq: int, most: int) -> Cut:
         """The numbers of its events."""
-        return "".join(f'{{"seq":{event.seq}}}\n' for event in self.events(first_seq, last_seq))
+        return Cut("".join(f'{{"seq":{event.seq}}}\n' for event in self.events(first_seq, last_seq)), 0)
 
     def history(self, question: Question) -> History:
         """Of page 9999 nothing, of pool `none` there is no answer, of all else the events around the swapped move."""

@@ -136,4 +136,4 @@ def _inspection(recording: Recording, policy: Policy) -> Inspection:
 
     laws = {rule.id: Law(rule.law, rule.look_at) for rule in RULES.values()}
     judge = Apart(partial(Judge, recording.path, policy))
-    return inspection_of(recording, lambda told: judge.call("check", on_told=told), laws, judge.cancel)
+    return inspection_of(recording, lambda told: judge.call("check", on_told=told), laws, judge.close)

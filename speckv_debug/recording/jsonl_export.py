@@ -58,7 +58,7 @@ def _export(recording: Recording, out: TextIO) -> int:
     if recording.manifest:
         write_line(out, header("recording", recording.manifest))
     for process in recording.processes:
-        write_line(out, header("process", _readable(process)))
+        write_line(out, header("process", readable(process)))
         for batch in process.batches(BATCH_EVENTS):
             for line in lines_of(batch):
                 write_line(out, line)
@@ -67,7 +67,7 @@ def _export(recording: Recording, out: TextIO) -> int:
     return events
 
 
-def _readable(process: ProcessRecording) -> Mapping[str, Any]:
+def readable(process: ProcessRecording) -> Mapping[str, Any]:
     """The content of process.json, with the tables that it calls whole only if they can be read whole."""
     process.verify()
     whole = process.recorded_whole

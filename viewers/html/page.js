@@ -61,7 +61,7 @@
   }
 
   function goToStep(figure, point) {
-    if (!(figure.layout.xaxis.title.text || "").includes("step")) return;
+    if (figure.layout.xaxis.title.text !== "engine step") return;
     const process = figure.id.split("-")[1];
     const step = Math.round(point.x);
     const tab = document.getElementById(`step-${process}-${step}-tab`);

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from speckv_debug.model.events import Event
-from speckv_debug.recording.jsonl_cut import cut_jsonl
+from speckv_debug.recording.jsonl_cut import Cut, cut_jsonl
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.holders import PageHolders
 from speckv_debug.replay.looking_points import looking_points
@@ -47,7 +47,7 @@ class Answers:
         """The recorded events of `[first_seq, last_seq]`."""
         return tuple(self._process(label).events(first_seq, last_seq))
 
-    def cut(self, label: str, first_seq: int, last_seq: int, most: int, on_progress: OnProgress) -> str:
+    def cut(self, label: str, first_seq: int, last_seq: int, most: int, on_progress: OnProgress) -> Cut:
         """The events of `[first_seq, last_seq]` as JSON Lines, at most so many characters."""
         return cut_jsonl(self._process(label), first_seq, last_seq, most)
 

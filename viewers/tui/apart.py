@@ -47,6 +47,7 @@ class Apart:
         self._turn = threading.Lock()
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
+        self._closed = False
 
     def call(self, name: str, *args: object, on_told: OnTold = lambda what: None) -> Any:
         """The result of a method.
@@ -58,7 +59,7 @@ class Apart:
 
         Raises:
             SpeckvError: As the method.
-            Cancelled: `cancel` was called meanwhile, or the process died.
+            Cancelled: `cancel` or `close` was called meanwhile, or the process died.
         """
         with self._turn:
             try:
@@ -72,6 +73,12 @@ class Apart:
         process = self._process
         if process is not None and process.is_alive():
             process.terminate()
+            process.join(1)  # else the next call may still find it alive, and ask it
+
+    def close(self) -> None:
+        """Give the running call up, and all that wait or follow."""
+        self._closed = True
+        self.cancel()
 
     def _ask(self, name: str, args: tuple[object, ...], on_told: OnTold) -> Any:
         there = self._there()
@@ -88,6 +95,8 @@ class Apart:
                 raise RuntimeError(value)
 
     def _there(self) -> Connection:
+        if self._closed:
+            raise Cancelled("nothing more is asked")
         if self._connection is None or self._process is None or not self._process.is_alive():
             self._forget()
             context = get_context("spawn")

@@ -12,6 +12,7 @@ from textual.screen import Screen
 
 from speckv_debug.errors import SpeckvError, UsageError
 from speckv_debug.exit_codes import ExitCode
+from speckv_debug.model.text import amount
 from speckv_debug.viewers.tui.apart import Cancelled
 from speckv_debug.viewers.tui.commands import DeedCommands
 from speckv_debug.viewers.tui.copying import MOST, as_text, span_of
@@ -307,12 +308,13 @@ class InspectorApp(FollowingApp):
         """Runs beside the screen."""
         process = self.inspection.process(entry.finding.process)
         try:
-            text = process.cut(first, last, MOST)
+            cut = process.cut(first, last, MOST)
         except (SpeckvError, Cancelled, RuntimeError) as error:
             self.call_from_thread(self.say, f"not copied: {error}")
             return
-        self.call_from_thread(self.copy_to_clipboard, text)
-        said = f"{text.count(chr(10)):,} lines around {entry.finding.rule} copied; speckv-debug import reads them"
+        self.call_from_thread(self.copy_to_clipboard, cut.text)
+        rest = f" without the last {amount(cut.left_out, 'event')}, which did not fit" if cut.left_out else ""
+        said = f"{cut.text.count(chr(10)):,} lines around {entry.finding.rule} copied{rest}; speckv-debug import reads them"
         self.call_from_thread(self.say, said, "information")
 
     def action_process(self, by: int) -> None:

@@ -17,8 +17,8 @@ from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.outline import Outcome, outcome_of
 
-NAME = "check"
-"""Of the thread."""
+NAME, FOLLOW = "check", "follow"
+"""Of the threads: this one, and the one that looks whether the recording has grown."""
 SHORT_TURNS_S = 0.001
 """How long the check may keep the interpreter from the screen at a time."""
 
@@ -61,8 +61,8 @@ def start(inspection: Inspection, post: Callable[[Message], object]) -> None:
 
 
 def is_running() -> bool:
-    """Whether the thread is still at work."""
-    return any(thread.name == NAME for thread in threading.enumerate())
+    """Whether one of the threads is still at work."""
+    return any(thread.name in (NAME, FOLLOW) for thread in threading.enumerate())
 
 
 def _told(

@@ -62,7 +62,7 @@ class CheckingApp(App[None]):
         self._share = message.share
 
     def on_checked(self, message: checking.Checked) -> None:
-        self._judging = not message.outcome.complete
+        self._judging, self.stopped = not message.outcome.complete, ""
         self.progress = "replaying …" if self._judging else ""
         self.outcome = message.outcome
 

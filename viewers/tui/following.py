@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 from textual.message import Message
 
@@ -26,13 +27,19 @@ class Grown(Message):
 
 
 class FollowingApp(CheckingApp):
-    """Reopens what it looks at while it grows; where a check still runs, the next one begins when that is over."""
+    """Reopens what it looks at while it grows; where a check still runs, the next one begins when that is over.
+
+    Attributes:
+        following: Whether more may come.
+        reopened: Whether it has grown since it was opened.
+    """
 
     def __init__(self, inspection: Inspection) -> None:
         super().__init__(inspection)
         self.following = inspection.reopen is not None
         self._looking_again = False
         self._behind = False
+        self.reopened = False
         self._checked: list[Inspection] = []
 
     def follow(self) -> None:
@@ -43,7 +50,7 @@ class FollowingApp(CheckingApp):
     def _look_again(self) -> None:
         if self.following and not self._looking_again:
             self._looking_again = True
-            threading.Thread(target=self._look, name="follow", daemon=True).start()
+            threading.Thread(target=self._look, name=checking.FOLLOW, daemon=True).start()
 
     def _look(self) -> None:
         """Runs beside the screen."""
@@ -58,8 +65,12 @@ class FollowingApp(CheckingApp):
             self._looking_again = False
 
     def on_grown(self, message: Grown) -> None:
-        """Take the longer recording over; the check of the shorter one is not given up."""
-        self._checked.append(self.inspection)
+        """Take the longer recording over; the check of a shorter one is not given up, but what waited for its check is."""
+        if self._behind:
+            self.inspection.stop()
+        else:
+            self._checked.append(self.inspection)
+        self.reopened = True
         self.inspection, self._lookups = message.inspection, dict(message.lookups)
         self.processes_read = 0
         self.processes_read = len(self._lookups)
@@ -72,9 +83,22 @@ class FollowingApp(CheckingApp):
             self._check_again()
 
     def on_checked(self, message: checking.Checked) -> None:
+        message.prevent_default()  # else Textual calls the other one once more, behind this one
         super().on_checked(message)
         if message.outcome.complete and self._behind:
             self._check_again()
+
+    def on_stopped(self, message: checking.Stopped) -> None:
+        message.prevent_default()
+        super().on_stopped(message)
+        if self._behind:
+            self._check_again()
+
+    def exit(self, result: None = None, return_code: int = 0, message: Any = None) -> None:
+        """Leave; what is still asked is given up, for the threads that wait for it are waited for."""
+        for each in (self.inspection, *self._checked):
+            each.stop()
+        super().exit(result, return_code, message)
 
     def _check_again(self) -> None:
         self._behind, self.stopped = False, ""

@@ -29,11 +29,14 @@ def headline(
         inspection: The recording.
         lookups: Verifies of the processes that have been read.
         outcome: None while the check runs.
-        progress: What is being done then.
+        progress: What is being done; empty when the check is over.
     """
     facts = Content.styled(f"  {_facts(inspection, lookups)}", ink.FAINT)
     if outcome is None:
         return Content.assemble((f"⋯ {progress}", ink.DOUBT), "\n", facts)
+    if outcome.complete and progress:
+        before = f"⋯ {progress}; of what was there before: {_verdict(outcome)}"
+        return Content.assemble((before, ink.DOUBT), "\n", facts)
     sign, style = SIGNS[sure(outcome.result)]
     return Content.assemble((f"{sign} {_verdict(outcome)}", style), "\n", facts)
 

@@ -10,6 +10,7 @@ from speckv_debug.model.events import Event
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Process
 from speckv_debug.model.text import printable
+from speckv_debug.recording.jsonl_cut import Cut
 from speckv_debug.replay.holders import PageHolders
 from speckv_debug.replay.page_map import PageMap
 from speckv_debug.replay.pool_series import PoolSeries
@@ -61,7 +62,7 @@ class InspectedProcess(Protocol):
     def events(self, first_seq: int, last_seq: int) -> Iterator[Event]:
         """The recorded events of `[first_seq, last_seq]`."""
 
-    def cut(self, first_seq: int, last_seq: int, most: int) -> str:
+    def cut(self, first_seq: int, last_seq: int, most: int) -> Cut:
         """The events of `[first_seq, last_seq]` as JSON Lines, at most so many characters."""
 
     def history(self, question: Question) -> History:

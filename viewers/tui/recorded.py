@@ -9,6 +9,7 @@ from typing import cast
 from speckv_debug.model.events import Event
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Process
+from speckv_debug.recording.jsonl_cut import Cut
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.holders import PageHolders
 from speckv_debug.replay.page_map import PageMap, followed_pools
@@ -79,9 +80,9 @@ class RecordedProcess:
         """The recorded events of `[first_seq, last_seq]`; of a long recording whole part files are read for them."""
         yield from self._answers.call("events", self.label, first_seq, last_seq)
 
-    def cut(self, first_seq: int, last_seq: int, most: int) -> str:
+    def cut(self, first_seq: int, last_seq: int, most: int) -> Cut:
         """The events of `[first_seq, last_seq]` as JSON Lines, at most so many characters."""
-        return cast("str", self._answers.call("cut", self.label, first_seq, last_seq, most))
+        return cast("Cut", self._answers.call("cut", self.label, first_seq, last_seq, most))
 
     def history(self, question: Question) -> History:
         """The answer to a question about a slot, page, row or request."""
@@ -131,8 +132,8 @@ def inspection_of(
 
     def stop() -> None:
         stop_check()
-        answers.cancel()
-        replays.cancel()
+        answers.close()
+        replays.close()
 
     return Inspection(
         name=recording.path.name,

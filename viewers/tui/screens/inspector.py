@@ -80,8 +80,11 @@ class InspectorScreen(AskingScreen):
         self.outcome_changed(outcome)
 
     def _progress_changed(self) -> None:
-        state = state_of(self.inspector.outcome, self.inspector.progress)
-        if self.inspector.following:
+        app = self.inspector
+        state = state_of(app.outcome, app.progress)
+        if app.outcome is not None and app.outcome.complete and (app.checking or app.stopped):
+            state = Content.assemble("before: ", state, (f" · {app.progress}", ink.DOUBT))
+        if app.following:
             state = Content.assemble(state, ("  ↻ following", ink.FAINT))
         self.query_one(PlaceBar).state = state
         self.progress_changed()

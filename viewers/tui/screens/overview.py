@@ -95,8 +95,6 @@ class OverviewScreen(InspectorScreen):
         self._draw_verifies()
         self._draw_recorded()
         self.progress_changed()
-        if self.inspector.following and self._process and not self.asking:
-            self.ask(self.inspector.inspection.process(self._process).series, self._draw_pools, "replaying")
 
     def _draw_verifies(self) -> None:
         lookup = self.inspector.lookups.get(self._process)
@@ -139,10 +137,12 @@ class OverviewScreen(InspectorScreen):
         for part in ("#cause", "#cause-in-full"):
             self.query_one(part).set_class(roots.count == 0, "-empty")
         self._draw_recorded()
+        if outcome is not None and outcome.complete and self.inspector.reopened and self._process:
+            self.ask(self.inspector.inspection.process(self._process).series, self._draw_pools, "replaying")
 
     def progress_changed(self) -> None:
         app = self.inspector
-        if app.stopped and app.outcome is None:
+        if app.stopped and (app.outcome is None or not app.outcome.entries):
             self.query_one(FindingList).wait(app.stopped)
         words = headline(app.inspection, app.lookups, app.outcome, app.progress)
         self.query_one("#headline", Static).update(words)

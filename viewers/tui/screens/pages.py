@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -102,7 +103,7 @@ class PagesScreen(ScrubbingScreen):
 
     def _say(self, words: str) -> None:
         told = self.query_one("#replaying", Static)
-        told.update(printable(words))
+        told.update(Content(printable(words)))
         told.display = True
         self.query_one(PageGrid).display = self._map is not None and words.endswith("x gives up")
 

@@ -81,3 +81,21 @@ def test_a_call_can_be_given_up_and_the_next_one_starts_anew(apart: Apart) -> No
         apart.call("sleep", on_told=lambda what: begun.set())
     stopper.join()
     assert apart.call("count")[0] == 1
+
+
+def test_a_call_behind_one_that_was_given_up_while_nothing_ran_is_answered() -> None:
+    made = Apart(Worker)
+    try:
+        for _ in range(3):
+            assert made.call("add", 1, 2) == 3
+            made.cancel()
+    finally:
+        made.close()
+
+
+def test_what_is_closed_starts_no_process_any_more() -> None:
+    made = Apart(Worker)
+    made.close()
+    with pytest.raises(Cancelled):
+        made.call("add", 1, 2)
+    assert made._process is None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
 
+from speckv_debug.model.finding import CheckResult
 from speckv_debug.viewers.tui import following
 from speckv_debug.viewers.tui.inspection import Inspection
 from tests.inspected import SmallProcess, SmallRun, broken, clean, inspection, text_of
@@ -42,3 +44,45 @@ async def test_while_nothing_is_new_it_only_follows() -> None:
     async with inspecting(short, keys=()) as (app, pilot):
         await until(pilot, lambda: len(looks) > 2)
         assert "✓ nothing found  ↻ following" in text_of(app)
+
+
+async def test_a_longer_recording_whose_check_fails_is_not_called_clean() -> None:
+    def fails() -> CheckResult:
+        raise RuntimeError("a rule broke")
+
+    def more() -> Inspection:
+        return replace(inspection(fails, SmallProcess(SmallRun(60))), ended=True)
+
+    short = replace(inspection(clean, SmallProcess(SmallRun(30))), reopen=more)
+    async with inspecting(short, keys=()) as (app, pilot):
+        await until(pilot, lambda: bool(app.stopped))
+        await until(pilot, lambda: "before: ✓ nothing found · ! check stopped" in text_of(app))
+        assert "check stopped; of what was there before: nothing found" in text_of(app)
+
+
+async def test_leaving_gives_up_what_is_still_asked() -> None:
+    stopped: list[bool] = []
+    async with inspecting(replace(inspection(clean), stop=lambda: stopped.append(True)), keys=()) as (
+        _,
+        pilot,
+    ):
+        assert not stopped
+        await pilot.press("q")
+        assert stopped
+
+
+async def test_what_waits_for_its_check_is_let_go_when_still_more_has_come() -> None:
+    release, stopped, lengths = threading.Event(), [], iter(range(40, 400, 10))
+
+    def slow() -> CheckResult:
+        release.wait(20)
+        return clean()
+
+    def of(steps: int) -> Inspection:
+        made = inspection(clean if steps == 30 else slow, SmallProcess(SmallRun(steps)))
+        return replace(made, reopen=lambda: of(next(lengths)), stop=lambda: stopped.append(steps))
+
+    async with inspecting(of(30), keys=()) as (app, pilot):
+        await until(pilot, lambda: len(stopped) > 2)
+        assert 40 not in stopped and app.checking  # the one that is being judged goes on
+        release.set()

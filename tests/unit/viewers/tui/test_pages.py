@@ -113,6 +113,15 @@ async def test_the_state_lists_pools_counted_pages_rings_and_requests() -> None:
         assert here(app)[0] is StateScreen
 
 
+async def test_words_of_a_recording_are_no_markup() -> None:
+    async with inspecting(keys=("p",)) as (app, pilot):
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        screen = app.screen
+        assert isinstance(screen, PagesScreen)
+        screen.asking_failed("the pages of pool kv[/b] can't be followed")
+        await until(pilot, lambda: "pool kv[/b] can't" in text_of(app))
+
+
 async def test_a_pool_that_can_not_be_followed_says_so() -> None:
     looked_at = inspection()
     async with inspecting(looked_at, keys=()) as (app, pilot):
