@@ -11,7 +11,7 @@ from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.history import USAGE, History, Question
 from speckv_debug.viewers.tui.outline import Outcome
 from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
-from speckv_debug.viewers.tui.widgets.history_list import HistoryList
+from speckv_debug.viewers.tui.widgets.history_list import NO_EVENT, HistoryList
 from speckv_debug.viewers.tui.widgets.prompt import Prompt
 
 
@@ -61,10 +61,10 @@ class HistoryScreen(InspectorScreen):
         self.ask(lambda tell: process.history(question), self._list, "searching")
 
     def asking_failed(self, why: str) -> None:
-        self._list(History(why, ()))
+        self._list(History(why, ()), f"there is no answer ({why}); ask again")
 
-    def _list(self, found: History) -> None:
-        self.query_one(HistoryList).show(found.lines, self._marked())
+    def _list(self, found: History, empty: str = NO_EVENT) -> None:
+        self.query_one(HistoryList).show(found.lines, self._marked(), printable(empty))
         said = [Content.styled(f"unknown  {printable(why)}", ink.DOUBT) for why in found.unseen]
         self.query_one("#unseen", Static).update(Content("\n").join(said))
         self.query_one("#unseen").display = bool(said)

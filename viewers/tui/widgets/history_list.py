@@ -9,6 +9,8 @@ from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.history import HistoryLine
 from speckv_debug.viewers.tui.widgets.line_list import LineList
 
+NO_EVENT = "no event of this process is about it"
+
 
 class HistoryList(LineList):
     """Events in order; those with a finding are marked."""
@@ -21,10 +23,16 @@ class HistoryList(LineList):
         self._marked: frozenset[int] = frozenset()
         self._longest = 0
 
-    def show(self, lines: tuple[HistoryLine, ...], marked: frozenset[int]) -> None:
-        """List them; `marked` are seqs with a finding; the cursor goes to the first of these, else to the last line."""
+    def show(self, lines: tuple[HistoryLine, ...], marked: frozenset[int], empty: str = NO_EVENT) -> None:
+        """List them; `marked` are seqs with a finding; the cursor goes to the first of these, else to the last line.
+
+        Args:
+            lines: Of the events, in order.
+            marked: Seqs with a finding.
+            empty: What stands there if there are no lines.
+        """
         self._history, self._marked = lines, marked
-        self.empty = "no event of this process is about it"
+        self.empty = empty
         self._longest = max((line.rung[1] for line in lines if line.rung is not None), default=0)
         broken = (i for i, line in enumerate(lines) if line.seq in marked)
         self.lines_changed(next(broken, len(lines) - 1))

@@ -141,5 +141,6 @@ async def test_an_answer_that_fails_is_told_and_nothing_is_taken_down(
     async with inspecting() as (app, pilot):
         await pilot.press(":", *"slot 42082", "enter")
         await until(pilot, lambda: "given up" in text_of(app))
+        assert "no event" not in text_of(app) and "there is no answer" in text_of(app)
         await pilot.press("escape", "e")
         await until(pilot, lambda: here(app)[0] is EventsScreen and "given up" in text_of(app))
