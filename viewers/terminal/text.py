@@ -41,7 +41,7 @@ def render(
         if result.verdict == "clean"
         else _loud(result, recording, paint, verbose)
     )
-    notes = [] if result.verdict != "clean" else _blocks(result, paint, verbose)
+    notes = [] if result.verdict != "clean" else _blocks(result, recording, paint, verbose)
     unknown = [*_unknown_lines(result)] if verbose else []
     left = [line for name, said in left_out(result) for line in _field(name, said)]
     out.write("".join(f"{line}\n" for line in (*lines, *notes, *left, *unknown)))
@@ -64,7 +64,7 @@ def _loud(result: CheckResult, recording: Recording, paint: Paint, verbose: bool
     yield f"{mark} {printable(headline(recording))}"
     yield verdict_line(result)
     yield from _field("lost", _lost(recording))
-    yield from _blocks(result, paint, verbose)
+    yield from _blocks(result, recording, paint, verbose)
     yield ""
     yield judged_line(result)
 
@@ -91,12 +91,12 @@ def verdict_line(result: CheckResult) -> str:
     return f"{amount(len(roots), 'root cause')}{follow}{since}"
 
 
-def _blocks(result: CheckResult, paint: Paint, verbose: bool) -> Iterator[str]:
+def _blocks(result: CheckResult, recording: Recording, paint: Paint, verbose: bool) -> Iterator[str]:
     """A few root causes of each rule in full, the others of the rule in a line."""
     groups: dict[tuple[str, Severity], list[RootCause]] = {}
     for root in root_causes(result.findings):
         groups.setdefault((root.finding.rule, root.finding.severity), []).append(root)
-    several = len({finding.process for finding in result.findings}) > 1
+    several = of_several(recording, result)
     for roots in groups.values():
         shown = roots if verbose else roots[:SHOWN_ROOTS]
         for root in shown:
@@ -131,8 +131,13 @@ def _block(cause: RootCause, result: CheckResult, paint: Paint, several: bool) -
         yield from _field("then", then)
 
 
+def of_several(recording: Recording, result: CheckResult) -> bool:
+    """Whether a finding has to name its process."""
+    return len(recording.processes) > 1 or len({finding.process for finding in result.findings}) > 1
+
+
 def where(finding: Finding, several: bool) -> str:
-    """Each behind a dot: process (where the findings are of several), step, request or row; the event where no step is known."""
+    """Each behind a dot: process (where there are several), step, request or row; the event where no step is known."""
     facts: list[tuple[str, object]] = [("process", finding.process)] if several else []
     facts += [("step", finding.step), ("request", finding.request)]
     facts += [] if finding.request is not None else [("row", finding.row)]

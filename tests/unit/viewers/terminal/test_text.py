@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from speckv_debug.checks.run import check
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity, Unknown
 from speckv_debug.recording.reader import Recording
+from speckv_debug.recording.recorder import Recorder
 from speckv_debug.viewers.terminal.table import table_lines
 from speckv_debug.viewers.terminal.text import render
 
@@ -156,3 +158,15 @@ def test_a_lost_file_is_no_tick(recording: Recording) -> None:
     damaged = Recording.open(recording.path)
     assert shown(result, damaged).startswith("? ")
     assert "missing: engine, pools" in str(damaged.problems[0]) and "Errno" not in str(damaged.problems[0])
+
+
+def test_a_finding_of_one_of_several_recorded_processes_names_it(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        recorder = Recorder(tmp_path / "two.speckv", {"rank": {"tp": rank}})
+        recorder.emit("note", level="info", text="x")
+        recorder.close()
+    text = shown(
+        CheckResult(findings=(finding("MOV-PAIR", 0),), checked={"MOV-PAIR": 9}),
+        Recording.open(tmp_path / "two.speckv"),
+    )
+    assert "E  MOV-PAIR · process p" in text
