@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,16 +14,26 @@ LOUD = (Use.WAITING, Use.TRANSFER, Use.CONFLICT)
 
 
 def block_uses(use: npt.NDArray[np.int8], block: int) -> npt.NDArray[np.int8]:
-    """int8[blocks]: the use that most pages of each block have, unless one of them has a loud one.
+    """int8[blocks]: the use that most pages of each block have, unless one of them has a loud one. The last block may have fewer pages."""
+    return use if block == 1 else gathered(use, block, LOUD)[1]
 
-    Where two uses are as frequent, the later one of `Use` is shown. The last block may have fewer pages.
+
+def gathered(
+    use: npt.NDArray[np.int8], block: int, loud: Sequence[Use]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
+    """int64[blocks, uses], how many pages of a block have a use; int8[blocks], the use that a block shows.
+
+    That is the one of most of its pages, the later one of `Use` where two are as frequent, unless a page has one of `loud`.
+
+    Args:
+        use: int8[pages].
+        block: Neighbouring pages of a block; the last one may have fewer.
+        loud: The last of those that occur is shown.
     """
-    if block == 1:
-        return use
     blocks = -(-len(use) // block)
     of = np.arange(len(use)) // block
     counts = np.bincount(of * len(Use) + use, minlength=blocks * len(Use)).reshape(blocks, len(Use))
-    found = (len(Use) - 1 - counts[:, ::-1].argmax(axis=1)).astype(np.int8)
-    for loud in LOUD:
-        found[counts[:, loud] > 0] = loud
-    return np.asarray(found, dtype=np.int8)
+    shown = (len(Use) - 1 - counts[:, ::-1].argmax(axis=1)).astype(np.int8)
+    for each in loud:
+        shown[counts[:, each] > 0] = each
+    return counts, shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,13 @@ from speckv_debug.replay.holders import PageHolders, holders_of
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ledger_book import NOBODY
 from speckv_debug.replay.namespaces import Namespaces
+from speckv_debug.replay.page_blocks import gathered
 from speckv_debug.replay.pool_series import follows_holders
-from speckv_debug.replay.pool_state import PoolState, Use, pool_state
+from speckv_debug.replay.pool_state import PoolPages, PoolState, Use, pool_state
 from speckv_debug.replay.timeline import Timeline
 
-CONSPICUOUS = (Use.CONFLICT, Use.UNHELD)
-"""Uses that a cell of many pages shows even if only one of these pages is used so."""
+CONSPICUOUS = (Use.UNHELD, Use.CONFLICT)
+"""Uses that a cell of many pages shows even if only one of these pages is used so, the last of them first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,39 +34,20 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageMap:
+class PageMap(PoolPages):
     """One pool after event `seq`; nothing in it changes when the ledger goes on.
 
     Attributes:
-        first: The first page that can be held; `use[i]` is that of page `first + i`.
-        whole: Whether the pool's size is known, so that every page has an entry.
-        use: int8[pages], see `pool_state.Use`.
         holder: int32[pages], index into `holders`, -1 where a page has none.
         holders: The lives that occur in `holder`, in the order in which they began.
-        dangling: Pages that a running row names though they went to the free list since, ascending.
-        why_unknown: Why pages are unknown, None where none is.
     """
 
     seq: int
-    pool: str
-    kind: str
-    page_size: int
-    first: int
-    whole: bool
-    use: npt.NDArray[np.int8]
     holder: npt.NDArray[np.int32]
     holders: tuple[Holder, ...]
-    dangling: tuple[int, ...] = ()
-    why_unknown: str | None = None
 
     def __len__(self) -> int:
         return len(self.use)
-
-    @property
-    def counts(self) -> dict[Use, int]:
-        """Pages of each use."""
-        found = np.bincount(self.use, minlength=len(Use))
-        return {use: int(found[use]) for use in Use}
 
     def holder_of(self, page: int) -> Holder | None:
         """Of a page by its number in the pool."""
@@ -143,17 +125,10 @@ def page_map(ledger: Ledger, state: PoolState, seq: int) -> PageMap:
     has_none = int(len(tenures) > 0 and tenures[0] == NOBODY)
     named = [ledger.tenures[number] for number in tenures[has_none:].tolist()]
     return PageMap(
+        **{field.name: getattr(state, field.name) for field in fields(PoolPages)},
         seq=seq,
-        pool=state.pool,
-        kind=state.kind,
-        page_size=state.page_size,
-        first=state.first,
-        whole=state.whole,
-        use=state.use,
         holder=(holder.reshape(-1) - has_none).astype(np.int32),
         holders=tuple(Holder(each.request, each.row, each.epoch) for each in named),
-        dangling=state.dangling,
-        why_unknown=state.why_unknown,
     )
 
 
@@ -178,16 +153,13 @@ def cells(found: PageMap, per: int) -> Cells:
     if per == 1 or not len(found):
         return Cells(per, found.use, found.holder, np.zeros(len(found), dtype=np.bool_))
     starts = np.arange(0, len(found), per)
-    counts = np.stack([np.add.reduceat(found.use == use, starts, dtype=np.int64) for use in Use])
-    shown = len(Use) - 1 - counts[::-1].argmax(axis=0)
-    for use in reversed(CONSPICUOUS):
-        shown[counts[use] > 0] = use
+    counts, shown = gathered(found.use, per, CONSPICUOUS)
     asks = found.use == np.repeat(shown, per)[: len(found)]
     least = np.minimum.reduceat(np.where(asks, found.holder, np.iinfo(np.int32).max), starts)
     most = np.maximum.reduceat(np.where(asks, found.holder, NOBODY), starts)
     return Cells(
         per,
-        shown.astype(np.int8),
+        shown,
         np.where(least == most, most, NOBODY).astype(np.int32),
-        (counts > 0).sum(axis=0) > 1,
+        (counts > 0).sum(axis=1) > 1,
     )

@@ -64,16 +64,14 @@ class LiveRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolState:
-    """One pool at one point.
+class PoolPages:
+    """How the pages of one pool are used at one point.
 
     Attributes:
         pool, kind, page_size: Of the pool whose allocator hands out the ids.
         first: The first page that can be held; those before it are reserved.
         whole: Whether the pool's size is known, so that `use` has an entry for every page.
         use: int8[pages], the `Use` of page `first + i`.
-        holder: int32[pages], the tenure that a page was granted to or whose row names it, -1 if none; an index into
-            `Ledger.tenures`.
         dangling: Pages that a running row names though they went to the free list since, ascending.
         why_unknown: Why pages are unknown, None where none is.
     """
@@ -84,9 +82,8 @@ class PoolState:
     first: int
     whole: bool
     use: npt.NDArray[np.int8]
-    holder: npt.NDArray[np.int32]
-    dangling: tuple[int, ...]
-    why_unknown: str | None
+    dangling: tuple[int, ...] = ()
+    why_unknown: str | None = None
 
     @property
     def counts(self) -> Mapping[Use, int]:
@@ -97,6 +94,18 @@ class PoolState:
     def pages(self, use: Use) -> Int64s:
         """The pages of a use, ascending."""
         return np.flatnonzero(self.use == use).astype(np.int64) + self.first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolState(PoolPages):
+    """One pool at one point, with the ledger's own names of holders.
+
+    Attributes:
+        holder: int32[pages], the tenure that a page was granted to or whose row names it, -1 if none; an index into
+            `Ledger.tenures`.
+    """
+
+    holder: npt.NDArray[np.int32]
 
 
 def pool_states(ledger: Ledger) -> tuple[PoolState, ...]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from speckv_debug.checks.run import check
 from speckv_debug.collectors.reference.demo import DemoClock, demo_config, demo_jobs
@@ -24,13 +22,7 @@ from tests.kept_kv import KeptKV, wrong_texts
 SEED = 7
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tensors are tiny; torch's threads would only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def recorded(fault: Fault, out: Path) -> tuple[Shot, bool, list[Finding]]:

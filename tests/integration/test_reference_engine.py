@@ -27,14 +27,7 @@ from speckv_debug.recording.recorder import Recorder
 from speckv_debug.recording.schema import SCHEMAS
 from tests.reference_configs import some_config
 
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tensors are tiny; torch's threads would only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 TOLERANCE = 1e-9  # of float64 sums in another order; argmax gaps are seven orders above

@@ -6,12 +6,10 @@ Leaving out a clean-up that matters changes what is said, and one that does not 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,14 +24,7 @@ from speckv_debug.recording.recorder import Recorder
 from tests.kept_kv import KeptKV, wrong_texts
 from tests.reference_configs import some_states, stateful_jobs
 
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tensors are tiny; torch's threads would only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 unhurried = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}

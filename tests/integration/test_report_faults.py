@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from playwright.sync_api import Browser, Page
 from plotly.offline import get_plotlyjs
 
@@ -90,12 +88,7 @@ PROOF: dict[str, tuple[str, ...]] = {
 """Fault → texts that its drawings show; a fault without an entry has to show a sign and a number of its finding."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from speckv_debug.replay.pool_series import PoolSeries, pool_series
 from speckv_debug.replay.pool_state import Use
 from speckv_debug.replay.timeline import Timeline
 from speckv_debug.viewers.html.chart import Chart, words
-from speckv_debug.viewers.html.figures import COLOURS, Mark
+from speckv_debug.viewers.html.figures import COLOURS, Figure, Mark
 from speckv_debug.viewers.html.markup import Html, element, table
 from speckv_debug.viewers.html.run_figures import (
     OWNERS,
@@ -132,17 +132,23 @@ def event_charts(number: int, process: ProcessRecording, marks: Sequence[Mark]) 
     else:
         yield words("No move was recorded.")
     if len(freed.frame):
-        said = f"{amount(freed.total, 'slot')} in all, by the reason that the engine's code path gives. {_bar(freed)}"
         figure = counts_figure(f"frees-{number}", freed, "slots freed", marks, "slots")
-        yield Chart(figure, "Frees by reason", element("div", _name_legend(freed), words(said)))
+        said = f"{amount(freed.total, 'slot')} in all, by the reason that the engine's code path gives."
+        yield _counts(figure, "Frees by reason", freed, said)
     else:
         yield words("No free was recorded.")
     if len(lost.frame):
-        said = f"{amount(lost.total, 'event')} in all, by table: what rests on them is unknown, never a finding. {_bar(lost)}"
         figure = counts_figure(f"drops-{number}", lost, "events left out", marks, "events")
-        yield Chart(figure, "Left out by the recorder", element("div", _name_legend(lost), words(said)))
+        said = (
+            f"{amount(lost.total, 'event')} in all, by table: what rests on them is unknown, never a finding."
+        )
+        yield _counts(figure, "Left out by the recorder", lost, said)
     else:
         yield words("The recorder left nothing out.")
+
+
+def _counts(figure: Figure, title: str, over: Over, said: str) -> Chart:
+    return Chart(figure, title, element("div", _name_legend(over), words(f"{said} {_bar(over)}")))
 
 
 def _point(over: Over) -> str:
