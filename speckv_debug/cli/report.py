@@ -15,6 +15,7 @@ from speckv_debug.cli.hint import inspect_command
 from speckv_debug.cli.output import add_output_options, claim, default_output, typed
 from speckv_debug.cli.policy import add_policy_options, policy_of
 from speckv_debug.cli.replaying import add_replay_options
+from speckv_debug.cli.steps_option import add_steps_option, say_steps
 from speckv_debug.errors import UsageError
 from speckv_debug.model.text import printable
 
@@ -42,28 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=FORMATS, default="html", help="a page, or Markdown [html]")
     parser.add_argument("--open", action="store_true", help="show the page in the browser when it is written")
-    parser.add_argument(
-        "--steps",
-        type=_steps,
-        metavar="A:B",
-        help="embed steps A to B of each process [those around the findings]",
-    )
+    add_steps_option(parser)
     add_replay_options(parser)
     add_policy_options(parser)
-
-
-def _steps(text: str) -> tuple[int, int]:
-    """`A:B`, both included; one number for one step."""
-    first, colon, last = text.partition(":")
-    try:
-        found = int(first), int(last if colon else first)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{printable(text)} is no A:B of two steps, such as 810:814"
-        ) from None
-    if found[0] > found[1]:
-        raise argparse.ArgumentTypeError(f"{printable(text)} ends before it begins")
-    return found
 
 
 def run(args: argparse.Namespace) -> int:
@@ -78,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
             _render(args.format, recording, result, sys.stdout, args.steps)
         else:
             write_report(recording, result, out, args.format, args.steps)
+        say_steps(args.steps, recording, embeds=args.format == "html")
     if out is not None:
         print(f"speckv-debug: wrote {typed(out)}", file=sys.stderr)
         if args.open:

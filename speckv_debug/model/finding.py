@@ -162,6 +162,10 @@ class CheckResult:
         """How many instances occur, judged or unknown."""
         return self._counted[1]
 
+    def names_processes(self, recorded: int) -> bool:
+        """Whether a finding has to name its process: `recorded` is how many were, a finding may be of another one."""
+        return recorded > 1 or len({finding.process for finding in self.findings}) > 1
+
     @property
     def _counted(self) -> tuple[int, int]:
         """Judged instances, and all."""

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
 
 from speckv_debug.model.verify import DraftTree, KVBounds, SlotMove, VerifyStep
 from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ragged import NULL, Int64s
 from speckv_debug.replay.view import ProcessView
+
+
+def steps_with_verifies(processes: Iterable[ProcessRecording]) -> Int64s:
+    """Every step, ascending, at which one of the processes recorded a verify."""
+    found = [np.unique(Columns(process.columns("accept", "step")).ints("step")) for process in processes]
+    known: Int64s = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+    told: Int64s = known[known != NULL]
+    return told
 
 
 class StepIndex:

@@ -50,6 +50,20 @@ def test_a_page_is_shown_when_it_is_asked_for(run: Path, monkeypatch: pytest.Mon
     assert (run.parent / "browser.seen").read_text().strip() == (run.parent / "run.html").as_uri()
 
 
+@pytest.mark.parametrize("format", ["html", "md"])
+def test_steps_outside_the_run_are_told_on_stderr(run: Path, format: str) -> None:
+    ran = report("run.speckv", "--steps", "900:999", "--format", format, cwd=run.parent)
+    assert ran.returncode == 0
+    said = "speckv-debug: --steps 900:999: none of these steps has a verify; verifies are at steps 800 to 819"
+    assert said in ran.stderr.splitlines()
+
+
+def test_steps_that_are_there_are_embedded_without_a_word_and_never_in_markdown(run: Path) -> None:
+    assert "--steps" not in report("run.speckv", "--steps", "818:999", cwd=run.parent).stderr
+    ran = report("run.speckv", "--steps", "818", "--format", "md", cwd=run.parent)
+    assert "speckv-debug: --steps 818:818: Markdown embeds no steps; --format html does" in ran.stderr
+
+
 @pytest.mark.parametrize("words", [["--format", "md"], ["-o", "-"]])
 def test_only_a_page_in_a_file_can_be_shown(run: Path, words: list[str]) -> None:
     ran = report("run.speckv", "--open", *words, cwd=run.parent)

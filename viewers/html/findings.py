@@ -36,16 +36,21 @@ class Places(Protocol):
 
 
 def findings_section(
-    roots: Sequence[RootCause], laws: Mapping[str, Law], places: Places, strip: Html = NOTHING
+    roots: Sequence[RootCause],
+    laws: Mapping[str, Law],
+    places: Places,
+    strip: Html = NOTHING,
+    *,
+    several: bool = False,
 ) -> Html:
     """All root causes with their consequences; what is left out is counted in words.
 
-    `strip`, all steps with the bad ones marked, stands below the first proof.
+    `strip`, all steps with the bad ones marked, stands below the first proof. `several`: each finding has to name its process.
     """
     if not roots:
         return Html()
     cards = [
-        _root(number, root, laws, places, strip if number == 1 else NOTHING)
+        _root(number, root, laws, places, strip if number == 1 else NOTHING, several)
         for number, root in enumerate(roots[:MOST_ROOTS], 1)
     ]
     hidden = len(roots) - len(cards)
@@ -56,27 +61,29 @@ def findings_section(
     return element("section", element("h2", "Where it went wrong"), *cards, *tail, id="findings")
 
 
-def _root(number: int, root: RootCause, laws: Mapping[str, Law], places: Places, strip: Html) -> Html:
+def _root(
+    number: int, root: RootCause, laws: Mapping[str, Law], places: Places, strip: Html, several: bool
+) -> Html:
     finding, name = root.finding, f"finding-{number}"
     drawn, notes = _drawing(finding, places)
     proof = [drawn] if drawn else []
     body = [
-        element("h3", _heading(finding), id=name),
+        element("h3", _heading(finding, several), id=name),
         element("p", finding.message, class_="message") if number > 1 else Html(),
         _repeats(finding),
         element("div", *proof, _numbers(finding, laws.get(finding.rule)), class_="proof" if proof else None),
         *notes,
         strip,
         _proof(finding),
-        _consequences(root.consequences),
+        _consequences(root.consequences, several),
     ]
     return element("article", *body, class_=f"finding {finding.severity}", aria_labelledby=name, tabindex=-1)
 
 
-def _heading(finding: Finding) -> Html:
+def _heading(finding: Finding, several: bool) -> Html:
     badge = element("span", finding.severity.value, class_=f"badge {finding.severity}")
     rule = element("code", finding.rule)
-    return element("span", badge, rule, element("span", place_of(finding)), class_="heading")
+    return element("span", badge, rule, element("span", place_of(finding, several)), class_="heading")
 
 
 def _repeats(finding: Finding) -> Html:
@@ -142,10 +149,10 @@ def _evidence(evidence: Evidence) -> Html:
     return element("div", grid, element("p", more, class_="aside"))
 
 
-def _consequences(findings: Sequence[Finding]) -> Html:
+def _consequences(findings: Sequence[Finding], several: bool) -> Html:
     if not findings:
         return Html()
-    entries = [_consequence(finding) for finding in findings[:MOST_CONSEQUENCES]]
+    entries = [_consequence(finding, several) for finding in findings[:MOST_CONSEQUENCES]]
     hidden = len(findings) - len(entries)
     if hidden:
         entries.append(element("li", f"{hidden} more, not shown here"))
@@ -153,8 +160,8 @@ def _consequences(findings: Sequence[Finding]) -> Html:
     return element("details", title, element("ul", *entries), open=True, class_="consequences")
 
 
-def _consequence(finding: Finding) -> Html:
-    words = [element("code", finding.rule), text(f" {place_of(finding)}: {finding.message}")]
+def _consequence(finding: Finding, several: bool) -> Html:
+    words = [element("code", finding.rule), text(f" {place_of(finding, several)}: {finding.message}")]
     if finding.repeats:
         words.append(text(f" (and {amount(finding.repeats, 'more time', 'more times')})"))
     if not finding.evidence:

@@ -26,13 +26,22 @@ def mark(result: CheckResult, damaged: bool) -> str:
 
 
 def headline(
-    result: CheckResult, roots: Sequence[RootCause], about: str = "", *, damaged: bool = False
+    result: CheckResult,
+    roots: Sequence[RootCause],
+    about: str = "",
+    *,
+    damaged: bool = False,
+    several: bool = False,
 ) -> Html:
     """Verdict, the first root cause in a sentence, since when, who, how much was judged, and what was recorded.
 
-    `about` is the recording in a line; `damaged`: a file of the recording is lost.
+    `about` is the recording in a line; `damaged`: a file of the recording is lost. `several`: a finding has
+    to name its process.
     """
-    lines = [element("p", mark(result, damaged), class_="verdict"), element("h1", _sentence(result, roots))]
+    lines = [
+        element("p", mark(result, damaged), class_="verdict"),
+        element("h1", _sentence(result, roots, several)),
+    ]
     lines += [element("p", f"{name}: {said}.", class_="lead") for name, said in left_out(result)]
     lines += [
         element("p", line, class_="lead") for line in (*_counts(result, roots), _judged(result)) if line
@@ -42,18 +51,20 @@ def headline(
     return element("header", *lines, class_=f"headline {look}")
 
 
-def place_of(finding: Finding) -> str:
-    """Step and request, or whatever else is known of where it is."""
-    parts = [("step", finding.step), ("request", finding.request)]
+def place_of(finding: Finding, several: bool) -> str:
+    """Process (where there are `several`), step and request, or whatever else is known of where it is."""
+    parts: list[tuple[str, object]] = [("process", finding.process)] if several else []
+    parts += [("step", finding.step), ("request", finding.request)]
     if finding.request is None:
         parts += [("row", finding.row), ("pool", finding.pool)]
-    known = [f"{name} {value}" for name, value in parts if value is not None]
-    return ", ".join(known) or f"event {finding.first_seq}"
+    if all(value is None for name, value in parts if name != "process"):
+        parts.append(("event", finding.first_seq))
+    return ", ".join(f"{name} {value}" for name, value in parts if value is not None)
 
 
-def _sentence(result: CheckResult, roots: Sequence[RootCause]) -> str:
+def _sentence(result: CheckResult, roots: Sequence[RootCause], several: bool) -> str:
     if result.verdict == "findings":
-        place = place_of(roots[0].finding)
+        place = place_of(roots[0].finding, several)
         return f"{place[0].upper()}{place[1:]}: {roots[0].finding.message}"
     if result.verdict == "clean":
         rules = sum(count > 0 for count in result.checked.values())

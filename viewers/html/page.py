@@ -57,9 +57,10 @@ def render(
     places = RecordedPlaces(recording)
     charts, figures = charts_section(recording, roots)
     strip = timeline(known, roots)
-    found = findings_section(roots, laws or {}, places, strip)
+    several = result.names_processes(len(recording.processes))
+    found = findings_section(roots, laws or {}, places, strip, several=several)
     main = [
-        headline(result, roots, _facts(recording, known), damaged=recording.damaged),
+        headline(result, roots, _facts(recording, known), damaged=recording.damaged, several=several),
         found or strip,
         _navigation(bool(found)),
         charts,

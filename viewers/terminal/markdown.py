@@ -14,7 +14,7 @@ from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.terminal.headline import headline
 from speckv_debug.viewers.terminal.markdown_text import block, plain
 from speckv_debug.viewers.terminal.table import table_lines
-from speckv_debug.viewers.terminal.text import judged_line, of_several, verdict_line, where
+from speckv_debug.viewers.terminal.text import judged_line, verdict_line, where
 
 SHOWN_ROOTS, SHOWN_ROWS = 5, 12
 
@@ -31,7 +31,7 @@ def render(recording: Recording, result: CheckResult, out: TextIO) -> None:
     parts = [f"**{plain(_mark(result, recording))}** · {plain(headline(recording))}"]
     parts.append(plain(" · ".join(_verdict(result))))
     parts += [f"{name}: {plain(said)}" for name, said in left_out(result)]
-    several = of_several(recording, result)
+    several = result.names_processes(len(recording.processes))
     for root in roots[:SHOWN_ROOTS]:
         parts += _root(root, result, several)
     if hidden := len(roots[SHOWN_ROOTS:]):

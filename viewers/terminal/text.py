@@ -96,7 +96,7 @@ def _blocks(result: CheckResult, recording: Recording, paint: Paint, verbose: bo
     groups: dict[tuple[str, Severity], list[RootCause]] = {}
     for root in root_causes(result.findings):
         groups.setdefault((root.finding.rule, root.finding.severity), []).append(root)
-    several = of_several(recording, result)
+    several = result.names_processes(len(recording.processes))
     for roots in groups.values():
         shown = roots if verbose else roots[:SHOWN_ROOTS]
         for root in shown:
@@ -129,11 +129,6 @@ def _block(cause: RootCause, result: CheckResult, paint: Paint, several: bool) -
         yield from _field("again", f"{amount(root.repeats, 'more instance')} of the same")
     if then := summary(cause.consequences):
         yield from _field("then", then)
-
-
-def of_several(recording: Recording, result: CheckResult) -> bool:
-    """Whether a finding has to name its process."""
-    return len(recording.processes) > 1 or len({finding.process for finding in result.findings}) > 1
 
 
 def where(finding: Finding, several: bool) -> str:

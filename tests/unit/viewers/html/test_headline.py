@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from speckv_debug.model.causes import root_causes, worst_first
 from speckv_debug.model.finding import CheckResult, Known, Severity, Unknown
-from speckv_debug.viewers.html.headline import headline
+from speckv_debug.viewers.html.headline import headline, place_of
 from tests.reported import finding, result
 
 
@@ -26,6 +26,16 @@ def test_a_broken_run_says_where_and_since_when() -> None:
         "1 root cause, 1 consequence, since step 812; request 7.",
         "Judged 100 % of 100 instances, by 1 rule. Nothing was left unjudged.",
     ]
+
+
+def test_a_finding_of_several_processes_names_its_own() -> None:
+    roots = worst_first(root_causes(result(finding(process="tp1")).findings))
+    assert "<h1>Process tp1, step 812, request 7: the last" in headline(
+        result(finding()), roots, several=True
+    )
+    assert place_of(finding(), several=False) == "step 812, request 7"
+    nowhere = finding(step=None, request=None, row=None, process="tp1")
+    assert place_of(nowhere, several=True) == "process tp1, event 51"
 
 
 def test_an_error_is_named_before_an_earlier_warning_but_since_counts_both() -> None:

@@ -12,6 +12,7 @@ from plotly.offline import get_plotlyjs
 
 from speckv_debug.model.finding import CheckResult, Evidence, Severity, Unknown
 from speckv_debug.recording.reader import Recording
+from speckv_debug.recording.recorder import Recorder
 from tests.reported import (
     HOSTILE,
     PROCESS,
@@ -166,3 +167,15 @@ def test_notes_do_not_make_a_run_broken(broken: Recording) -> None:
     said = visible(page(broken, result(finding(severity=Severity.NOTE))))
     assert said.startswith("✓ nothing found")
     assert "first bad step" not in said
+
+
+def test_of_two_recorded_processes_the_page_names_the_one_that_broke(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        recorder = Recorder(tmp_path / "two.speckv", {"rank": {"tp": rank}})
+        recorder.emit("note", level="info", text="x")
+        recorder.close()
+    both = Recording.open(tmp_path / "two.speckv")
+    broken = finding(process=both.processes[1].label)
+    said = visible(page(both, result(broken))).splitlines()
+    assert said[1] == f"Process {broken.process}, step 812, request 7: the last move runs backwards"
+    assert f"process {broken.process}, step 812, request 7" in said
