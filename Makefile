@@ -8,6 +8,10 @@ PIP    := $(BIN)/pip --disable-pip-version-check -q
 RELEASES     := 0.5.15 0.5.21 0.5.23
 ALL_RELEASES := $(foreach patch,12 13 14 15 16 17 18 19 20 21 22 23,0.5.$(patch))
 
+# Processes that share the tests; what one start of an engine or a browser serves stays together (tests/conftest.py).
+JOBS   ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
 .PHONY: demo test test-full check-format setup setup-test setup-releases browser clean
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -37,10 +41,10 @@ test: setup-test browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-full: setup-releases browser
-	$(BIN)/python -m pytest -m "not gpu"
+	$(PYTEST) -m "not gpu"
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
