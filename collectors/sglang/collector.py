@@ -15,6 +15,7 @@ from speckv_debug.collectors.sglang.accept import AcceptHooks
 from speckv_debug.collectors.sglang.activity import Activity
 from speckv_debug.collectors.sglang.cache import CacheHooks
 from speckv_debug.collectors.sglang.chain_accept import ChainAcceptHooks
+from speckv_debug.collectors.sglang.compressors import CompressorHooks
 from speckv_debug.collectors.sglang.coverage import BEHIND_ENCODER, recorded_tables, untaken_tables
 from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.forwards import ForwardHooks
@@ -236,6 +237,7 @@ def _groups(scene: Scene) -> Iterator[HookGroup]:
     yield ReleaseHooks(scene)
     yield ReferenceHooks(scene)
     yield RingHooks(scene)
+    yield CompressorHooks(scene)
     yield RecurrentHooks(scene)
     yield RecurrentSlotHooks(scene)
     yield CacheHooks(scene)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from speckv_debug.collectors.sglang import levels
+from speckv_debug.collectors.sglang.compressors import PLAN, state_pools
 from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.families import CHAIN_HOOKS, NGRAM, TREE, needs_of, without_unseen
 from speckv_debug.collectors.sglang.recurrent import COMMITS
@@ -145,6 +146,8 @@ def _beside(engine: Engine, needs: dict[str, tuple[str, ...]]) -> dict[str, tupl
             found[table] = (*found[table], *REFERENCES)
     if rings := clearing_hooks(engine.target_pool):
         found["state_clear"] = rings
+    if state_pools(engine):
+        found["state_access"] = (PLAN.name,)
     if state_allocator(engine) is not None:
         for table in ("alloc", "free"):
             found[table] = (*found[table], *SLOTS)

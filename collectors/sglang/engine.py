@@ -144,9 +144,13 @@ class Engine:
     @property
     def hides_drafts(self) -> bool:
         """Whether draft forwards may go unseen: replayed from CUDA graphs, or in the layers behind the first."""
+        return (self.replays_graphs and bool(self.draft_runners)) or self.drafts_in_layers
+
+    @property
+    def replays_graphs(self) -> bool:
+        """Whether forwards may be replayed from CUDA graphs, so that what is computed inside passes no function of Python."""
         on_device = str(getattr(self.scheduler, "device", "cpu")) != "cpu"
-        graphs = on_device and bool(self.draft_runners) and not self.argument("disable_cuda_graph", False)
-        return graphs or self.drafts_in_layers
+        return on_device and not self.argument("disable_cuda_graph", False)
 
     @property
     def drafts_in_layers(self) -> bool:

@@ -20,7 +20,7 @@ HOOKS = dict.fromkeys(
         *("group_begin", "group_end", "prepare_verify", "prepare_verify_ngram"),
         *("match", "lock", "unlock", "reset", "admit", "admit_chunk", "compact"),
         *("arrive", "next_batch", "process_result", "free_swa", "swa_set", "swa_clear"),
-        *("mamba_alloc", "mamba_free"),
+        *("mamba_alloc", "mamba_free", "compress_plan"),
     ),
     DETAILED,
 )
@@ -29,6 +29,7 @@ HOOKS = dict.fromkeys(
 TABLES = dict.fromkeys(
     (
         *("alloc", "free", "free_group", "table_write", "cache", "compact", "swa_map", "pool_stat"),
+        "state_access",
         *("forward:target_verify", "forward:draft", "forward:draft_extend"),
     ),
     DETAILED,

@@ -51,7 +51,7 @@ class Events:
         Args:
             algorithm: Name in upper case, None without speculation.
             level: How much is recorded.
-            parts: More attributes of the engine: `table`, `target_pool`; with a `target_runner` its hooks alone.
+            parts: More attributes of the engine: `table`, `target_pool`, `target_runner`; with this one alone its hooks alone.
         """
         from speckv_debug.collectors.hooking import Patches
         from speckv_debug.collectors.sglang.activity import Activity
@@ -64,6 +64,7 @@ class Events:
         engine.allocator = self._allocator
         engine.scheduler = SimpleNamespace(draft_worker=None)
         engine.args = SimpleNamespace(speculative_algorithm=algorithm)
+        engine.target_runner = SimpleNamespace()
         for name, part in parts.items():
             setattr(engine, name, part)
         scene = Scene(engine, Journal(self), Activity(), Rows(), level=level)
@@ -84,7 +85,7 @@ def _groups(scene: Any, parts: dict[str, Any]) -> Iterator[Any]:
     from speckv_debug.collectors.sglang.pages import PageHooks
     from speckv_debug.collectors.sglang.v1_workers import V1Hooks
 
-    if "target_runner" in parts:
+    if "target_runner" in parts and "target_pool" not in parts:
         from speckv_debug.collectors.sglang.recurrent import RecurrentHooks
 
         yield RecurrentHooks(scene)
@@ -98,12 +99,14 @@ def _groups(scene: Any, parts: dict[str, Any]) -> Iterator[Any]:
         yield RecurrentSlotHooks(scene)
         yield CacheHooks(scene)
     if "target_pool" in parts:
+        from speckv_debug.collectors.sglang.compressors import CompressorHooks
         from speckv_debug.collectors.sglang.references import ReferenceHooks
         from speckv_debug.collectors.sglang.rings import RingHooks
         from speckv_debug.collectors.sglang.table import TableHooks
 
         yield ReferenceHooks(scene)
         yield RingHooks(scene)
+        yield CompressorHooks(scene)
         yield TableHooks(scene)
 
 

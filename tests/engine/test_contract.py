@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
@@ -13,6 +14,7 @@ from contract import COMPRESSED, METHODS, every_target, function_hooks, method_h
 from scenarios import FETCHED
 
 from speckv_debug.collectors.hooking import Target
+from speckv_debug.collectors.sglang import compressors
 from speckv_debug.collectors.sglang.releases import BASIC, KNOWN, promised, tier
 from speckv_debug.collectors.sglang.sources import Found, Sources
 
@@ -27,6 +29,19 @@ SESSION_METHODS = {
 }
 BY_PLACE = {("0.5.14", "model_worker_batch"): "batch"}
 """Parameters of another name in a release, which its callers pass by place."""
+LAYOUTS = "sgl_kernel/deepseek_v4/compress_v2.cuh"
+PLANS = {
+    "DecodePlan": [
+        *(("uint32_t", "seq_len"), ("int32_t", "write_loc")),
+        *(("int32_t", "read_page_0"), ("int32_t", "read_page_1")),
+    ],
+    "CompressPlan": [
+        *(("uint32_t", "seq_len"), ("uint16_t", "ragged_id"), ("uint16_t", "buffer_len")),
+        *(("int32_t", "read_page_0"), ("int32_t", "read_page_1")),
+    ],
+    "WritePlan": [("uint32_t", "ragged_id"), ("int32_t", "write_loc")],
+}
+"""Entries of compressors' plans, field by field."""
 every_release = pytest.mark.parametrize(
     "release", [pytest.param(r, marks=() if r in FETCHED else pytest.mark.full) for r in KNOWN]
 )
@@ -113,3 +128,15 @@ def test_where_the_clear_of_draft_states_does_nothing_on_npus(release: str) -> N
     if found is not None:
         assert isinstance(found.node, ast.FunctionDef)
         assert [type(each) for each in found.node.body] == [ast.Pass]
+
+
+@every_release
+def test_plans_of_compressors_have_the_layout_that_is_read(release: str) -> None:
+    """The hook resolves wherever the pool clears draft states, and its release's plans have the entries of `plans.py`."""
+    if int(release.rpartition(".")[2]) >= 15:
+        assert resolved(release, compressors.PLAN) is not None
+    (header,) = (Path(sys.prefix) / f"sglang-{release}/sglang").glob(f"**/{LAYOUTS}")
+    text = header.read_text()
+    for name, fields in PLANS.items():
+        body = text.partition(f"{name} {{")[2].partition("};")[0]
+        assert re.findall(r"^  (u?int\d+_t) (\w+);", body, re.MULTILINE) == fields, name
