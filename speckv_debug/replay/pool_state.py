@@ -13,6 +13,7 @@ from speckv_debug.kernels.reserve import pages_between
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, PageBook
 from speckv_debug.replay.ledger_tenure import Tenure
+from speckv_debug.replay.named_pages import NamedPages
 from speckv_debug.replay.namespaces import COUNTED, SLOT_LIMIT
 from speckv_debug.replay.ragged import Int64s, Mask
 
@@ -185,21 +186,17 @@ def _uses(ledger: Ledger, book: PageBook, main: bool) -> tuple[npt.NDArray[np.in
 
 def _rows(ledger: Ledger, use: npt.NDArray[np.int8], holder: npt.NDArray[np.int32], out: Mask) -> Mask:
     """Mark what the rows of running requests name; which pages two of them do."""
-    times = np.zeros(len(use), dtype=np.int32)
-    for tenure in ledger.running():
-        named = _named(tenure, tenure.extent)
-        named = named[out[named]]
-        holder[named[holder[named] == NOBODY]] = tenure.id
-        times[np.setdiff1d(named, list(tenure.stale))] += 1
-        if tenure.committed < 0:
-            raised = named[use[named] < Use.GRANTED]
-            use[raised] = Use.GRANTED
-            continue
-        behind = named[use[named] < Use.RESERVE]
-        use[behind] = Use.RESERVE
-        kept = _named(tenure, tenure.committed)
-        use[kept[out[kept]]] = Use.COMMITTED
-    return np.asarray(times > 1, dtype=np.bool_)
+    tenures = list(ledger.running())
+    named = NamedPages.of(tenures)
+    at = np.flatnonzero(out[named.page])
+    owner, page = named.owner[at], named.page[at]
+    nobodys = holder[page] == NOBODY
+    ids = np.array([tenure.id for tenure in tenures], dtype=np.int32)
+    holder[page[nobodys][::-1]] = ids[owner[nobodys]][::-1]  # of several the first
+    silent = np.array([tenure.committed < 0 for tenure in tenures], dtype=np.bool_)
+    level = np.where(named.kept[at], np.int8(Use.COMMITTED), np.int8(Use.RESERVE))
+    np.maximum.at(use, page, np.where(silent[owner], np.int8(Use.GRANTED), level))
+    return np.asarray(np.bincount(page[~named.stale[at]], minlength=len(use)) > 1, dtype=np.bool_)
 
 
 def _named(tenure: Tenure, length: int) -> Int64s:
@@ -209,7 +206,5 @@ def _named(tenure: Tenure, length: int) -> Int64s:
 
 
 def _dangling(ledger: Ledger) -> tuple[int, ...]:
-    found: set[int] = set()
-    for tenure in ledger.running():
-        found.update(tenure.stale.intersection(_named(tenure, tenure.extent).tolist()))
-    return tuple(sorted(found))
+    named = NamedPages.of([tenure for tenure in ledger.running() if tenure.stale])
+    return tuple(np.unique(named.page[named.stale]).tolist())

@@ -20,7 +20,7 @@ import pyarrow as pa
 from speckv_debug.recording.arrays import empty_table
 from speckv_debug.recording.parts import Within
 from speckv_debug.recording.reader import ProcessRecording
-from speckv_debug.recording.schema import SCHEMAS
+from speckv_debug.recording.schema import CODED, SCHEMAS
 from speckv_debug.recording.table_files import seq_of
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ledger import Ledger
@@ -82,7 +82,9 @@ class Timeline:
             on_progress(self._events / wanted)
             checkpoint = (self._events // self._every + 1) * self._every
             self._advance(min(wanted, checkpoint, self._events + TOLD))
-            if self._events % self._every == 0 and self._events > self._kept[-1].events:
+            if self._events % self._every == 0 and self._kept[-1].events < self._events < len(
+                self._order.seq
+            ):
                 self._kept.append(self._checkpoint())
         while self._losses < lost:
             self._lose()
@@ -191,10 +193,12 @@ def _columns(process: ProcessRecording, until_seq: int | None) -> GetColumns:
 
 def _table(process: ProcessRecording, name: str, until_seq: int | None) -> pa.Table:
     """The rows up to a seq; nothing of a part behind it is read."""
-    fields = [field for field in SCHEMAS[name] if field.name not in UNREAD]
+    fields = [field for field in CODED[name] if field.name not in UNREAD]
     wanted = [field.name for field in fields]
     pieces = (p for p in process.pieces(name) if until_seq is None or p.first <= until_seq)
-    table = pa.concat_tables([empty_table(pa.schema(fields)), *(piece.read(wanted) for piece in pieces)])
+    table = pa.concat_tables(
+        [empty_table(pa.schema(fields)), *(piece.read(wanted, coded=True) for piece in pieces)]
+    )
     if until_seq is None:
         return table
     return table.slice(0, int(np.searchsorted(seq_of(table), until_seq, side="right")))

@@ -79,6 +79,11 @@ class VerifyTable:
     def __len__(self) -> int:
         return len(self.seq)
 
+    def find(self, step: int, request: str | None = None) -> list[int]:
+        """Indices of the verifies of a step, of one request if named."""
+        at = np.flatnonzero(self.step == step).tolist()
+        return at if request is None else [i for i in at if self.request[i] == request]
+
     def verify(self, index: int) -> VerifyStep:
         """Everything known of one verify.
 

@@ -156,19 +156,21 @@ def _tables(process: ProcessRecording) -> Html:
 
 
 def _rows(process: ProcessRecording, name: str) -> int | None:
-    return process.table(name).num_rows if name in process.present else None if ":" in name else 0
+    extent = process.extents.get(name)
+    return extent.rows if extent is not None else None if ":" in name else 0
 
 
 def _notes(process: ProcessRecording) -> Iterator[Html]:
-    notes, drops = process.table("note"), process.table("drop")
+    notes = process.columns("note", "step", "level", "text").drop_columns(["seq"])
+    drops = process.columns("drop", "step", "table", "rows", "why").drop_columns(["seq"])
     if drops.num_rows:
-        lost = drops.select(["step", "table", "rows", "why"]).to_pylist()
+        lost = drops.to_pylist()
         rows = [tuple(drop.values()) for drop in lost[:MOST_NOTES]]
         yield table(
             ("step", "table", "rows", "why"), rows, caption=_of("Left out by the recorder", rows, lost)
         )
     if notes.num_rows:
-        said = notes.select(["step", "level", "text"]).to_pylist()
+        said = notes.to_pylist()
         rows = [tuple(note.values()) for note in said[:MOST_NOTES]]
         yield table(("step", "level", "text"), rows, caption=_of("Notes of engine and recorder", rows, said))
 

@@ -16,7 +16,7 @@ from speckv_debug.replay.page_map import PageMap, PageMaps
 from speckv_debug.replay.pool_series import follows_holders
 from speckv_debug.replay.pool_state import Use
 from speckv_debug.replay.ragged import Int64s
-from speckv_debug.replay.steps import StepIndex
+from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.html.evidence_lives import LOCK
 from speckv_debug.viewers.html.given_back import release_of
 from speckv_debug.viewers.html.pages import Moment
@@ -35,7 +35,7 @@ class RecordedPlaces:
 
     def __init__(self, recording: Recording) -> None:
         self._processes = {process.label: process for process in recording.processes}
-        self._steps: dict[str, StepIndex] = {}
+        self._steps: dict[str, VerifyTable] = {}
         self._maps: dict[str, PageMaps] = {}
         self._newest: dict[str, Int64s] = {}
 
@@ -129,10 +129,10 @@ class RecordedPlaces:
         tenure = self.maps_of(process).timeline.at(finding.first_seq).requests.get(finding.request)
         return () if tenure is None else tuple(tenure.slots[: tenure.extent].tolist())
 
-    def steps_of(self, label: str) -> StepIndex | None:
+    def steps_of(self, label: str) -> VerifyTable | None:
         """All verifies of a process, None if there is no such process."""
         if label not in self._steps and label in self._processes:
-            self._steps[label] = StepIndex(self._processes[label])
+            self._steps[label] = VerifyTable(self._processes[label])
         return self._steps.get(label)
 
     def maps_of(self, process: ProcessRecording) -> PageMaps:
@@ -140,7 +140,7 @@ class RecordedPlaces:
         return self._maps.setdefault(process.label, PageMaps(process))
 
     @staticmethod
-    def _left_behind(steps: StepIndex, finding: Finding, at: int) -> int | None:
+    def _left_behind(steps: VerifyTable, finding: Finding, at: int) -> int | None:
         """The verify whose rows were never moved; the finding's own event is the one that reads them."""
         if finding.rule != "MOV-MISSING" or not finding.slots:
             return None
@@ -150,7 +150,7 @@ class RecordedPlaces:
         return None
 
     @staticmethod
-    def _earlier(steps: StepIndex, finding: Finding, before: int) -> Shown | None:
+    def _earlier(steps: VerifyTable, finding: Finding, before: int) -> Shown | None:
         if finding.request is None or finding.rule.partition("-")[0] not in LASTING:
             return None
         for index in range(before - 1, -1, -1):

@@ -37,13 +37,13 @@ def moves(process: ProcessRecording) -> Over:
     """Pairs that movers were handed by step: `x, mean, low, high` of a step's pairs, `pairs` and `same` of the span."""
     columns = Columns(process.columns("move", "step", "src", "tgt"))
     src, tgt = columns.lists("src"), columns.lists("tgt")
-    same = np.zeros(len(columns), dtype=np.int64)
     other = tgt.at(src.owners, src.within)
-    np.add.at(same, src.owners, (other != NULL) & (other == src.values))
+    in_place = (other != NULL) & (other == src.values)
+    same = np.bincount(src.owners[in_place], minlength=len(columns))
     frame = _events(columns).assign(pairs=src.lengths, same=same)
     axis, frame = _placed(frame)
     steps = frame.groupby("at", as_index=False)[["pairs", "same"]].sum()
-    span = span_of(steps["at"])
+    span = span_of(steps["at"].to_numpy())
     found = steps.groupby(steps["at"] // span * span).agg(
         mean=("pairs", "mean"),
         low=("pairs", "min"),
@@ -102,6 +102,6 @@ def _by_name(frame: pd.DataFrame) -> Over:
     totals = frame.groupby("name")["count"].sum().sort_values(ascending=False, kind="stable")
     shown = set(totals.index[: MOST_REASONS - (len(totals) > MOST_REASONS)])
     frame["name"] = [name if name in shown else OTHER for name in frame["name"]]
-    span = span_of(frame["at"])
+    span = span_of(frame["at"].to_numpy())
     found = frame.groupby([frame["at"] // span * span, "name"])["count"].sum().reset_index()
     return Over(found.set_axis(["x", "name", "count"], axis=1), span, axis, int(frame["count"].sum()))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.ragged import NULL, Int64s, Mask
 
 MOST_POINTS = 200
 """Spans on the x axis; a longer series keeps the lowest and highest value of each span."""
@@ -15,6 +19,8 @@ MOST_CHANGES = 2 * MOST_POINTS
 """Of one request's lengths; above, it is thinned."""
 MOST_REQUESTS = 40
 SIMULATED = "simulated"
+LENGTHS = ("request", "row", "epoch", "committed", "allocated")
+"""Columns of a request's lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,64 +73,86 @@ class Lengths:
 
 def accepts(process: ProcessRecording) -> Accepts:
     """Accept lengths by step; steps without real acceptance are kept apart."""
-    frame = process.table("accept").select(["seq", "step", "accept_len", "sampling"]).to_pandas()
-    known = frame[frame["accept_len"].notna()]
-    axis = _axis(known)
-    always = bool(process.info.settings.get("simulate_acc_len")) and known["sampling"].isna()
-    fake = (known["sampling"] == SIMULATED) | always
-    span = span_of(known[axis])
-    counts = known.loc[~fake, "accept_len"].astype("int64").value_counts().sort_index()
+    told = Columns(process.columns("accept", "step", "accept_len", "sampling"))
+    length, sampling = told.ints("accept_len"), told.texts("sampling")
+    known = length != NULL
+    always = bool(process.info.settings.get("simulate_acc_len"))
+    fake = sampling.equal(SIMULATED) | (always & ~sampling.known)
+    axis, x = _axis(told, known)
+    frame = pd.DataFrame({axis: x, "accept_len": length})
+    span = span_of(x[known])
+    found, counts = np.unique(length[known & ~fake], return_counts=True)
     return Accepts(
-        over_steps=_byspan_of(known[~fake], axis, span),
-        simulated=_byspan_of(known[fake], axis, span),
-        counts={int(length): int(count) for length, count in counts.items()},
+        over_steps=_byspan_of(frame[known & ~fake], axis, span),
+        simulated=_byspan_of(frame[known & fake], axis, span),
+        counts=dict(zip(found.tolist(), counts.tolist(), strict=True)),
         span=span,
         axis=axis,
-        unknown=len(frame) - len(known),
+        unknown=int((~known).sum()),
     )
 
 
 def lengths(process: ProcessRecording, first: Iterable[str] = ()) -> Lengths:
-    """Lengths in the full pool; the requests of `first`, then those with the most changes, up to a number."""
-    columns = ["seq", "step", "pool", "request", "row", "epoch", "committed", "allocated"]
-    frame = process.table("lengths").select(columns).to_pandas()
-    frame = frame[frame["pool"].isna() | (frame["pool"] == "full")]
-    frame = frame.assign(who=_who(frame))
-    axis = _axis(frame)
-    frame["x"] = frame[axis].cummax()
-    sizes = frame.groupby("who", sort=False).size()
-    wanted = [who for who in dict.fromkeys(first) if who in sizes.index]
-    longest = sizes.sort_values(ascending=False, kind="stable").index
-    drawn = list(dict.fromkeys([*wanted, *longest]))[:MOST_REQUESTS]
-    span = span_of(frame["x"])
-    order = [
-        *(who for who in wanted if who in drawn),
-        *(w for w in sizes.index if w in set(drawn) - set(wanted)),
-    ]
-    groups = dict(list(frame[frame["who"].isin(drawn)].groupby("who", sort=False)))
+    """Lengths in the main pool; the requests of `first`, then those with the most changes, up to a number."""
+    told = Columns(process.columns("lengths", "step", "pool", *LENGTHS))
+    pool = told.texts("pool")
+    rows = np.flatnonzero(pool.equal(process.info.main_pool) | ~pool.known)
+    axis, x = _axis(told, rows)
+    x = np.maximum.accumulate(x[rows])
+    who, names = _who(told, rows)
+    order, sizes = _drawn(who, names, first)
+    span = span_of(x)
+    kept = np.zeros(len(names), dtype=np.bool_)
+    kept[order] = True
+    drawn = kept[who]
+    values = {name: _floats(told.ints(name)[rows[drawn]]) for name in ("epoch", "committed", "allocated")}
+    frame = pd.DataFrame({"who": who[drawn], "x": x[drawn], **values})
+    groups = dict(list(frame.groupby("who", sort=False)))
     return Lengths(
-        lives={who: _lives(groups[who], span) for who in order},
-        changes={who: int(sizes[who]) for who in order},
-        requests=len(sizes),
+        lives={names[each]: _lives(groups[each], span) for each in order},
+        changes={names[each]: int(sizes[each]) for each in order},
+        requests=int((sizes > 0).sum()),
         axis=axis,
     )
 
 
-def _who(frame: pd.DataFrame) -> pd.Series:
-    """The request, or its row where it has no name."""
-    nameless = frame.loc[frame["request"].isna(), "row"]
-    rows = ["row ?" if pd.isna(row) else f"row {int(row)}" for row in nameless]
-    return frame["request"].astype(object).fillna(pd.Series(rows, index=nameless.index, dtype=object))
+def _who(told: Columns, rows: Int64s) -> tuple[Int64s, list[str]]:
+    """A number for each of these rows and the names of the numbers: the request, or its row where it has no name."""
+    request, row = told.texts("request"), told.ints("row")[rows]
+    codes = request.codes[rows].astype(np.int64)
+    nameless, place = np.unique(row[codes < 0], return_inverse=True)
+    spoken = [*request.names, *("row ?" if each == NULL else f"row {each}" for each in nameless.tolist())]
+    codes[codes < 0] = len(request.names) + place
+    number = {name: at for at, name in enumerate(dict.fromkeys(spoken))}
+    return np.array([number[name] for name in spoken], dtype=np.int64)[codes], list(number)
 
 
-def _axis(frame: pd.DataFrame) -> str:
-    """Steps, or the event order where a step is missing."""
-    return "step" if frame["step"].notna().all() else "seq"
+def _drawn(who: Int64s, names: Sequence[str], first: Iterable[str]) -> tuple[list[int], Int64s]:
+    """The numbers of those that are drawn, the named ones first, then as they come; and how many changes each has."""
+    sizes = np.bincount(who, minlength=len(names))
+    begun = np.full(len(names), len(who))
+    begun[who[::-1]] = np.arange(len(who))[::-1]
+    coming = [each for each in np.argsort(begun, kind="stable").tolist() if sizes[each]]
+    number = {names[each]: each for each in coming}
+    wanted = [number[name] for name in dict.fromkeys(first) if name in number][:MOST_REQUESTS]
+    longest = sorted(coming, key=lambda each: -sizes[each])
+    drawn = set([*dict.fromkeys([*wanted, *longest])][:MOST_REQUESTS])
+    return [*wanted, *(each for each in coming if each in drawn - set(wanted))], sizes
 
 
-def span_of(x: pd.Series) -> int:
+def _floats(values: Int64s) -> npt.NDArray[np.float64]:
+    return np.where(values == NULL, np.nan, values.astype(np.float64))
+
+
+def _axis(told: Columns, of: Int64s | Mask) -> tuple[str, Int64s]:
+    """Steps, or the event order where one of these rows has none; the name of the axis and a number for every row."""
+    steps = told.ints("step")
+    return ("step", steps) if (steps[of] != NULL).all() else ("seq", told.ints("seq"))
+
+
+def span_of(x: Int64s) -> int:
     """Whole steps a point, so that no more than the allowed number is drawn."""
-    if x.empty or x.nunique() <= MOST_POINTS:
+    if not len(x) or len(np.unique(x)) <= MOST_POINTS:
         return 1
     return int(-(-(x.max() - x.min() + 1) // MOST_POINTS))
 

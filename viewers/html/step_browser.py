@@ -9,7 +9,7 @@ from speckv_debug.model.lettering import letter
 from speckv_debug.model.text import amount, printable
 from speckv_debug.model.verify import SlotMove, VerifyStep
 from speckv_debug.recording.reader import Recording
-from speckv_debug.replay.steps import StepIndex
+from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.html.drawing import LANES, ROOM, STRIPS, TREE
 from speckv_debug.viewers.html.markup import Html, element, table
 from speckv_debug.viewers.html.places import RecordedPlaces
@@ -46,7 +46,7 @@ def step_section(
 
 
 def _process(
-    number: int, index: StepIndex, chosen: Chosen, roots: Sequence[RootCause], asked: tuple[int, int] | None
+    number: int, index: VerifyTable, chosen: Chosen, roots: Sequence[RootCause], asked: tuple[int, int] | None
 ) -> Html:
     bad = {root.finding.step for root in roots}
     panels = []
@@ -73,7 +73,9 @@ def _words(chosen: Chosen, found: bool, asked: tuple[int, int] | None) -> str:
     return f"{shown}. Not in this file: {chosen.left_out}. `speckv-debug report RECORDING --steps A:B` embeds steps A to B instead."
 
 
-def _step(step: int, index: StepIndex, verifies: Sequence[int], roots: Sequence[RootCause]) -> Iterator[Html]:
+def _step(
+    step: int, index: VerifyTable, verifies: Sequence[int], roots: Sequence[RootCause]
+) -> Iterator[Html]:
     broken = [root.finding for root in roots if root.finding.step == step]
     yield element("h3", f"Step {step}, {amount(len(verifies), 'verify', 'verifies')}")
     for finding in broken:

@@ -11,7 +11,7 @@ from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import Severity
 from speckv_debug.model.text import amount
 from speckv_debug.replay.ragged import NULL, Int64s
-from speckv_debug.replay.steps import StepIndex
+from speckv_debug.replay.verify_table import VerifyTable
 
 AROUND = 2
 """Steps before and after that of a finding."""
@@ -26,7 +26,7 @@ class Chosen:
 
     Attributes:
         steps: Ascending.
-        verifies: Step → indices of its verifies in the `StepIndex`, those of findings first.
+        verifies: Step → indices of its verifies in the `VerifyTable`, those of findings first.
         known: How many steps with a verify the process has.
         left_out: In words, what is not embedded; empty if everything is.
     """
@@ -37,7 +37,7 @@ class Chosen:
     left_out: str
 
 
-def choose(index: StepIndex, roots: Sequence[RootCause], asked: tuple[int, int] | None) -> Chosen:
+def choose(index: VerifyTable, roots: Sequence[RootCause], asked: tuple[int, int] | None) -> Chosen:
     """The steps around the root causes of this process, or those of the interval `[A, B]` that was asked for."""
     known = np.unique(index.step[index.step != NULL])
     wanted = _asked(known, asked) if asked else _around(known, roots)

@@ -8,6 +8,7 @@ from typing import Any
 from speckv_debug.model.process import Process
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.recording.schema import SCHEMAS
 
 
 def headline(recording: Recording) -> str:
@@ -28,9 +29,9 @@ def counts(recording: Recording) -> tuple[str, str]:
 def _distinct(process: ProcessRecording, column: str) -> set[Any]:
     found: set[Any] = set()
     for name in process.present:
-        table = process.table(name)
-        if column in table.column_names:
-            found.update(table.column(column).drop_null().unique().to_pylist())
+        if column in SCHEMAS[name].names:
+            told = process.columns(name, column).column(column)
+            found.update(told.drop_null().unique().to_pylist())
     return found
 
 

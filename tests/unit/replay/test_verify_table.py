@@ -48,3 +48,13 @@ def test_there_is_no_verify_beyond_the_last(record: Callable[..., Recording]) ->
     process = record({"event": "row_alloc", "row": 1, "epoch": 1}).processes[0]
     with pytest.raises(IndexError):
         VerifyTable(process).verify(0)
+
+
+def test_verifies_are_found_by_step_and_request(record: Callable[..., Recording]) -> None:
+    told = {"event": "accept", "epoch": 1, "seq_len": 4, "accept_len": 1}
+    events = [{**told, "row": row, "request": f"r{row}", "step": step} for step in (3, 4) for row in (1, 2)]
+    process = record(*events).processes[0]
+    table, whole = VerifyTable(process), StepIndex(process)
+    assert table.find(4) == whole.find(4) == [2, 3]
+    assert table.find(4, "r2") == whole.find(4, "r2") == [3]
+    assert table.find(5) == table.find(4, "r3") == []

@@ -67,6 +67,13 @@ def test_other_pools_are_no_length_of_the_full_pool(tmp_path: Path) -> None:
     assert life["committed"].tolist() == [4096, 4099]
 
 
+def test_the_main_pool_is_not_always_called_full(tmp_path: Path) -> None:
+    process = {**PROCESS, "pools": [{"name": "kv", "kind": "full", "slots": 64, "page_size": 1}]}
+    events = [held(800, pool="kv"), held(801, pool="full", committed=5)]
+    (life,) = lengths(recording(tmp_path, events, process).processes[0]).lives["7"]
+    assert life["committed"].tolist() == [4096]
+
+
 def test_a_request_without_a_name_goes_by_its_row(tmp_path: Path) -> None:
     assert list(lengths(recording(tmp_path, [{**held(1), "request": None}]).processes[0]).lives) == ["row 7"]
 
