@@ -16,6 +16,7 @@ from speckv_debug.collectors.sglang.levels import BRIEF, FORENSIC
 from speckv_debug.collectors.sglang.ragged import cut_ragged
 from speckv_debug.collectors.sglang.requests import NOBODY, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
+from speckv_debug.collectors.sglang.window_forwards import record_window, tell_window
 from speckv_debug.collectors.staging import Derived, Load, Staged, clock, send, stage, stage_all, stage_group
 from speckv_debug.recording.blocks import Cut, Each
 
@@ -25,6 +26,8 @@ SAMPLING = ("extend", "decode")
 """Modes behind which the target's worker samples a token."""
 IN_ROUNDS = ("target_verify", "draft", "draft_extend")
 """Modes of a speculative round."""
+OF_TARGET = (*SAMPLING, "target_verify")
+"""Modes whose slots are laid out in order."""
 
 
 class ForwardHooks:
@@ -90,12 +93,14 @@ class ForwardHooks:
         if idle := mode == "idle":
             yield
         if self._clock is None and mode in IN_ROUNDS and _layout(batch) is None:
-            self._tell(batch, str(mode), pool)
+            told = self._tell(batch, str(mode), pool)
             yield
+            if told is not None and mode == "target_verify":
+                tell_window(self._scene, runner, _round_columns, *told)
             return
-        span, times = Span(), self._clock
+        span, times, forward = Span(), self._clock, None
         if batch.out_cache_loc is not None:
-            rows, columns = _columns(batch, str(mode), pool, self._scene.activity.batch)
+            forward = rows, columns = _columns(batch, str(mode), pool, self._scene.activity.batch)
             timed = {} if times is None or idle else {"begin_ns": times.now(), "end_ns": span}
             self._record(mode, (rows, columns | timed))
         if idle:
@@ -105,12 +110,14 @@ class ForwardHooks:
             span.close(None if times is None else times.now())
         finally:
             span.close_if_open()
+        if forward is not None and mode in OF_TARGET:
+            record_window(self._scene, runner, *forward)
 
-    def _tell(self, batch: Any, mode: str, pool: str) -> None:
+    def _tell(self, batch: Any, mode: str, pool: str) -> tuple[Any, ...] | None:
         """A verify's batch is the engine's own until the verify is done; a draft's changes between steps and leaves at once."""
         slots, tokens, positions = batch.out_cache_loc, batch.input_ids, batch.positions
         if slots is None:
-            return
+            return None
         count, width = int(batch.batch_size), slots.numel() // max(1, int(batch.batch_size))
         tensors = (slots, tokens, positions, batch.seq_lens)
         if mode == "target_verify" and tokens is not None and positions is not None:
@@ -121,6 +128,7 @@ class ForwardHooks:
         load, places = staged
         given = (load, places, mode, pool, count, width, Batch.of(self._scene.activity.batch))
         self._scene.journal.defer("forward", count, load, _round_columns, *given)
+        return given
 
     def _takes(self, mode: str | None) -> bool:
         """At level 1 a verify and its drafts are known from `accept` alone."""

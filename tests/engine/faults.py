@@ -69,6 +69,20 @@ def late_commit() -> None:
     _behind_each_result(commit)
 
 
+def untranslated_window() -> None:
+    """The layers with a window write to the row's own slots, which nobody translated; once, where these have other peers."""
+    backend = importlib.import_module("sglang.srt.layers.attention.intel_amx_backend").IntelAMXAttnBackend
+    prepare, calls = backend._init_swa_forward_metadata, _Calls(first_bad=1, last_bad=1)
+
+    def untranslated(self: Any, out_cache_loc: Any) -> None:
+        prepare(self, out_cache_loc)
+        peers = self.swa_out_cache_loc
+        if peers is not None and bool((peers != out_cache_loc).any()) and calls.is_bad():
+            self.swa_out_cache_loc = out_cache_loc
+
+    backend._init_swa_forward_metadata = untranslated
+
+
 def _behind_each_result(change: Callable[[list[Any], list[bool], list[int]], None]) -> None:
     """Call `change` with a result's requests, which of them had ended before, and what each had accepted."""
     place = "sglang.srt.managers.scheduler_components.batch_result_processor"
@@ -90,6 +104,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "leaked-tail": leaked_tail,
     "short-commit": short_commit,
     "late-commit": late_commit,
+    "untranslated-window": untranslated_window,
 }
 
 

@@ -81,6 +81,7 @@ SHORT = ("--new-tokens", "12")
 RETRACTS = (("SGLANG_TEST_RETRACT", "1"),)
 SIMULATED = (("SGLANG_SIMULATE_ACC_LEN", "2.5"), ("SGLANG_SIMULATE_ACC_TOKEN_MODE", "real-draft-token"))
 OFTEN = (("SGLANG_SWA_EVICTION_INTERVAL", "4"),)
+WINDOW = ("--window", "16", "--pool", "300")
 LIVES = (Scenario("sessions", workload="sessions", overlap=True, more=(*SHORT, "--requests", "7")),)
 MORE_LIVES = (
     Scenario("sessions-page16", workload="sessions", topk=1, page=16, overlap=True, noise=0.2),
@@ -105,9 +106,7 @@ MORE_LIVES = (
         environment=(*RETRACTS, *OFTEN),
         more=("--window", "16"),
     ),
-    Scenario(
-        "window-trees", overlap=True, environment=OFTEN, more=("--window", "16", "--requests", "4", *SHORT)
-    ),
+    Scenario("window-trees", overlap=True, environment=OFTEN, more=WINDOW),
     Scenario(
         "window-0.5.21",
         release="0.5.21",
@@ -155,6 +154,7 @@ FAULTY = (
     Scenario("leaked", fault="leaked-tail", overlap=True),
     Scenario("short", fault="short-commit"),
     Scenario("late", fault="late-commit", overlap=True),
+    Scenario("untranslated", overlap=True, environment=OFTEN, more=WINDOW, fault="untranslated-window"),
 )
 PLAIN = Scenario("plain", plain=True, recorded=False)
 BROKEN_HOOKS = Scenario(

@@ -17,6 +17,7 @@ from speckv_debug.collectors.hooking import Target
 from speckv_debug.collectors.sglang import compressors
 from speckv_debug.collectors.sglang.releases import BASIC, KNOWN, promised, tier
 from speckv_debug.collectors.sglang.sources import Found, Sources
+from speckv_debug.collectors.sglang.window_forwards import PEERS
 
 OPTIONAL_METHODS = {"free_pages", "free_full", "swa_clear", "move_core", "cache_finished", "set_back"}
 SESSION_METHODS = {
@@ -29,6 +30,7 @@ SESSION_METHODS = {
 }
 BY_PLACE = {("0.5.14", "model_worker_batch"): "batch"}
 """Parameters of another name in a release, which its callers pass by place."""
+BACKENDS = ("triton", "flashinfer", "flashattention", "trtllm_mha", "torch_native", "intel_amx", "aiter")
 LAYOUTS = "sgl_kernel/deepseek_v4/compress_v2.cuh"
 PLANS = {
     "DecodePlan": [
@@ -128,6 +130,21 @@ def test_where_the_clear_of_draft_states_does_nothing_on_npus(release: str) -> N
     if found is not None:
         assert isinstance(found.node, ast.FunctionDef)
         assert [type(each) for each in found.node.body] == [ast.Pass]
+
+
+@every_release
+def test_layers_with_a_window_write_where_their_attention_backend_says(release: str) -> None:
+    """`SWAKVPool` translates nothing itself; what it is handed is kept under one name by every backend for GPUs and CPUs."""
+    found = sources(release).find("sglang.srt.mem_cache.swa_memory_pool:SWAKVPool.set_kv_buffer")
+    assert found is not None
+    translates = "translate_loc_from_full_to_swa" in ast.unparse(found.node)
+    assert translates is (release == "0.5.12"), (
+        "its backends keep nothing, and no forward of the window is told"
+    )
+    folder = Path(sys.prefix) / f"sglang-{release}/sglang/srt/layers/attention"
+    for name in BACKENDS if not translates else ():
+        assigned = re.search(rf"\b{PEERS}\b(: [\w\[.\]]+)? = ", (folder / f"{name}_backend.py").read_text())
+        assert assigned is not None, name
 
 
 @every_release

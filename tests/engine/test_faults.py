@@ -12,6 +12,7 @@ EXPECTED = {
     "leaked": "OWN-LEAK",
     "short": "LEN-COMMIT",
     "late": "LEN-STALE",
+    "untranslated": "LOC-GROUP",
 }
 pytestmark = pytest.mark.parametrize("scenario", [scenario.name for scenario in FAULTY])
 
@@ -37,7 +38,8 @@ def test_step_and_requests_are_those_of_the_fault(run: Run) -> None:
 
 
 def test_the_events_before_the_fault_are_those_of_the_clean_run(run: Run, runs) -> None:
-    clean = runs[ATTACHED.name if run.scenario.overlap else "topk2-page1"]
+    beside = "window-trees" if "--window" in run.scenario.more else ATTACHED.name
+    clean = runs[beside if run.scenario.overlap else "topk2-page1"]
     place = first_finding(run)["step"]
     before = [(e.request, e.seq_len, e.predict) for e in run.of("accept") if e.step < place]
     assert before
@@ -87,10 +89,26 @@ def _first_late_result(run: Run) -> tuple[int, set[str]]:
     return step, {next(e.request for e in late if e.step == step)}
 
 
+def _first_untranslated(run: Run) -> tuple[int, set[str]]:
+    """The first forward whose layers with a window write elsewhere than the mapping says."""
+    slots = {(e.step, e.mode, e.request): e.slots for e in run.of("forward") if e.group is None}
+    peers, step, requests = {}, None, set()
+    for event in run.events:
+        if event.table == "swa_map":
+            peers |= dict(zip(event.full_slots, event.swa_slots, strict=True))
+        elif event.table == "forward" and event.group == "swa" and step in (None, event.step):
+            due = [peers[slot] for slot in slots[event.step, event.mode, event.request]]
+            if due != list(event.slots):
+                step, requests = event.step, requests | {event.request}
+    assert step is not None
+    return step, requests
+
+
 WHERE = {
     "swapped": _sixth_move,
     "skipped": _sixth_verify,
     "leaked": _second_release,
     "short": _sixth_commit,
     "late": _first_late_result,
+    "untranslated": _first_untranslated,
 }

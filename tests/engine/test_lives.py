@@ -75,7 +75,7 @@ def _made_for(run: Run) -> list[str]:
     if scenario.workload == "ruled":
         wanted += ["cut grammar"]
     if "--window" in scenario.more:
-        wanted += ["swa_evicted", "swa_map", "judged OWN-MAP", "judged ST-SWA"]
+        wanted += ["swa_evicted", "swa_map", "judged OWN-MAP", "judged ST-SWA", "judged LOC-GROUP"]
     if "retracts" in scenario.name or scenario.name == "little-room":
         wanted += ["release retract"]
     if scenario.topk > 1 and scenario.page > 1:

@@ -15,6 +15,7 @@ from speckv_debug.collectors.sglang.levels import HOOKS, hooked
 from speckv_debug.collectors.sglang.loop import ResultSteps
 from speckv_debug.collectors.sglang.pages import PageHooks
 from tests.unit.collectors.sglang.entering import enter
+from tests.unit.collectors.sglang.test_forwards import batch, run
 
 
 @pytest.fixture
@@ -148,3 +149,59 @@ def test_where_all_layers_have_a_window_pages_are_left_out(window):
     engine = Engine(window.scheduler)
     assert engine.is_all_window and not engine.has_window
     assert {"alloc", "free", "table_write", "cache"} <= untaken_tables(engine, 2)
+
+
+def windowed_backend(window, slots):
+    window.engine.target_runner.attn_backend = SimpleNamespace(
+        forward_metadata=SimpleNamespace(swa_out_cache_loc=slots)
+    )
+
+
+GROUPED = ("mode", "pool", "group", "request", "start", "slots", "positions", "next_token")
+
+
+def test_a_prefill_is_told_of_the_windows_layers_too(window):
+    windowed_backend(window, torch.tensor([11, 12, 13, 14, 15, 0]))
+    slots = torch.tensor([1, 2, 3, 4, 5])
+    lengths = torch.tensor([7, 2])
+    run(
+        window, batch("EXTEND", 2, lengths, slots, extend_seq_lens_cpu=[3, 2]), sampled=torch.tensor([40, 41])
+    )
+    assert [row[:2] for row in window.sink.of("forward", *GROUPED)] == [("extend", "swa")] * 2 + [
+        ("extend", "full")
+    ] * 2
+    assert window.sink.of("forward", *GROUPED)[:2] == [
+        ("extend", "swa", "swa", "a", 4, [11, 12, 13], [201, 202, 203], None),
+        ("extend", "swa", "swa", "b", 0, [14, 15], [204, 205], None),
+    ]
+
+
+@pytest.mark.parametrize("level", [2, 3])
+def test_a_verify_is_told_of_the_windows_layers_too(window, level):
+    window.scene = replace(window.scene, level=level)
+    windowed_backend(window, torch.tensor([11, 12, 13, 14]))
+    run(window, batch("TARGET_VERIFY", 2, torch.tensor([7, 2]), torch.tensor([1, 2, 3, 4])))
+    assert window.sink.of("forward", *GROUPED[1:6])[2:] == [
+        ("swa", "swa", "a", 7, [11, 12]),
+        ("swa", "swa", "b", 2, [13, 14]),
+    ]
+
+
+@pytest.mark.parametrize("hidden", ["level", "window", "backend", "draft"])
+def test_else_nothing_is_told_of_a_group(window, hidden):
+    windowed_backend(window, torch.tensor([11, 12]))
+    runner = None
+    if hidden == "level":
+        window.scene = replace(window.scene, level=1)
+    if hidden == "window":
+        del window.engine.allocator.swa_attn_allocator
+    if hidden == "backend":
+        window.engine.target_runner.attn_backend = object()
+    if hidden == "draft":
+        runner = SimpleNamespace(
+            token_to_kv_pool=object(), attn_backend=window.engine.target_runner.attn_backend
+        )
+        window.engine._pool_names[id(runner.token_to_kv_pool)] = "draft"
+    prefill = batch("EXTEND", 2, torch.tensor([1, 1]), torch.tensor([1, 2]), extend_seq_lens_cpu=[1, 1])
+    run(window, prefill, runner, torch.tensor([1, 2]))
+    assert window.sink.of("forward", "group") == [(None,)] * 2
