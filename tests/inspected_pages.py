@@ -86,6 +86,8 @@ def small_series() -> PoolSeries:
         high=counts,
         looked=np.ones(SPANS, dtype=np.int64),
         blocks=np.zeros((SPANS, PAGES), dtype=np.int8),
+        holders=np.full((SPANS, PAGES), -1, dtype=np.int32),
+        names=(),
         block=1,
     )
 

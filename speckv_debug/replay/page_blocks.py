@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from speckv_debug.replay.ledger_book import NOBODY
 from speckv_debug.replay.pool_state import Use
 
 LOUD = (Use.WAITING, Use.TRANSFER, Use.CONFLICT)
@@ -16,6 +17,28 @@ LOUD = (Use.WAITING, Use.TRANSFER, Use.CONFLICT)
 def block_uses(use: npt.NDArray[np.int8], block: int) -> npt.NDArray[np.int8]:
     """int8[blocks]: the use that most pages of each block have, unless one of them has a loud one. The last block may have fewer pages."""
     return use if block == 1 else gathered(use, block, LOUD)[1]
+
+
+HELD = (Use.UNHELD, Use.GRANTED, Use.RESERVE, Use.COMMITTED)
+"""Uses of a page that a request has or was the last to have."""
+SEVERAL = -2
+
+
+def block_holders(
+    use: npt.NDArray[np.int8], holder: npt.NDArray[np.int32], shown: npt.NDArray[np.int8], block: int
+) -> npt.NDArray[np.int32]:
+    """int32[blocks]: who holds the pages of the use that a block shows, `SEVERAL` where not one alone, -1 where nobody is known.
+
+    Args:
+        use, holder: As in `PoolState`, one a page.
+        shown: The use that each block shows.
+        block: Neighbouring pages of a block; the last one may have fewer.
+    """
+    asks = (use == np.repeat(shown, block)[: len(use)]) & np.isin(use, HELD)
+    starts = np.arange(0, len(use), block)
+    least = np.minimum.reduceat(np.where(asks, holder, np.iinfo(np.int32).max), starts)
+    most = np.maximum.reduceat(np.where(asks, holder, NOBODY), starts)
+    return np.where((least == most) | (most == NOBODY), most, SEVERAL).astype(np.int32)
 
 
 def gathered(

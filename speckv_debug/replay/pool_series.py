@@ -7,15 +7,17 @@ ledger's own at such a point; grants and frees only say where to look. What come
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.replay.ledger_book import NOBODY
+from speckv_debug.replay.ledger_tenure import Tenure
 from speckv_debug.replay.looking_points import LookingPoints, looking_points
-from speckv_debug.replay.page_blocks import block_uses
+from speckv_debug.replay.page_blocks import block_holders, block_uses
 from speckv_debug.replay.pool_state import PoolState, Use, pool_states
 from speckv_debug.replay.ragged import Int64s
 from speckv_debug.replay.timeline import Timeline
@@ -46,6 +48,8 @@ class PoolSeries:
             that were looked at.
         looked: int64[n], how many points these are.
         blocks: int8[n, blocks], the use of each block of `block` neighbouring pages where the span ends: see `block_uses`.
+        holders: int32[n, blocks], index into `names` of who holds the pages of that use, `page_blocks.SEVERAL` or -1.
+        names: The requests that occur in `holders`, a request without a name by its row.
         block: Pages of a block; 1: every page is kept.
     """
 
@@ -64,6 +68,8 @@ class PoolSeries:
     high: Counts
     looked: Int64s
     blocks: npt.NDArray[np.int8]
+    holders: npt.NDArray[np.int32]
+    names: tuple[str, ...]
     block: int
 
 
@@ -87,7 +93,12 @@ def pool_series(
             if state.pool not in kept:
                 kept[state.pool] = _Pool(state, follows_holders(timeline.process, state.pool), len(stops.x))
             kept[state.pool].look(span, seq, state)
-    return tuple(pool.series(stops) for pool in kept.values())
+    tenures = timeline.at(int(stops.seq[-1])).tenures
+    return tuple(pool.series(stops, tenures) for pool in kept.values())
+
+
+def _name(tenure: Tenure) -> str:
+    return f"row {tenure.row}" if tenure.request is None else f"request {tenure.request}"
 
 
 def follows_holders(process: ProcessRecording, pool: str) -> bool:
@@ -106,6 +117,7 @@ class _Pool:
         self._low = np.full(shape, np.iinfo(np.int64).max)
         self._seq, self._looked = np.zeros(spans, np.int64), np.zeros(spans, np.int64)
         self._blocks = np.zeros((spans, -(-len(state.use) // self._block)), dtype=np.int8)
+        self._holders = np.full(self._blocks.shape, NOBODY, dtype=np.int32)
 
     def look(self, span: int, seq: int, state: PoolState) -> None:
         """Take one state; those of a span come in the order of `seq`."""
@@ -118,9 +130,12 @@ class _Pool:
         self._high[:, span] = np.maximum(self._high[:, span], counts)
         self._looked[span] += 1
         self._blocks[span] = block_uses(use, self._block)
+        self._holders[span] = block_holders(use, state.holder, self._blocks[span], self._block)
 
-    def series(self, stops: LookingPoints) -> PoolSeries:
+    def series(self, stops: LookingPoints, tenures: Sequence[Tenure]) -> PoolSeries:
         state = self._state
+        used = np.unique(self._holders[self._holders >= 0])
+        place = np.searchsorted(used, self._holders)
         return PoolSeries(
             pool=state.pool,
             kind=state.kind,
@@ -137,5 +152,7 @@ class _Pool:
             high=self._high,
             looked=self._looked,
             blocks=self._blocks,
+            holders=np.where(self._holders >= 0, place, self._holders).astype(np.int32),
+            names=tuple(_name(tenures[each]) for each in used.tolist()),
             block=self._block,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,9 +54,13 @@ def test_every_figure_of_the_run_is_drawn(tab: Opened) -> None:
     assert tab.complaints == []
 
 
-def test_the_map_names_uses_and_not_their_numbers(tab: Opened) -> None:
+def test_the_map_names_pages_uses_and_holders_and_not_their_numbers(tab: Opened) -> None:
     words = tab.page.evaluate("document.getElementById('pages-0-0').data[0].text.flat()")
-    assert "out of the free list, held by nobody" in words and "free" in words
+    assert any(" held by nobody, last granted to request " in said for said in words)
+    assert any(
+        re.fullmatch(r"pages? \d+( to \d+)?: committed KV of a request, request \S+", said) for said in words
+    )
+    assert any(re.fullmatch(r"pages? \d+( to \d+)?: free", said) for said in words)
     colours = tab.page.evaluate("document.getElementById('pages-0-0').data[0].colorscale.flat()")
     assert not any("var(" in str(colour) for colour in colours)
 

@@ -20,10 +20,21 @@
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, coloured(item, name)]));
   }
 
-  // A map says in words what its numbers mean.
+  // A map says in words what its numbers mean: which pages, their use, and who holds them.
   function named(trace) {
     if (!trace.meta || !trace.meta.names) return trace;
-    return { ...trace, text: trace.z.map((row) => row.map((value) => trace.meta.names[value])) };
+    const { names, holders, block, last, unheld } = trace.meta;
+    const who = (number, value) => {
+      if (number === -1) return "";
+      const name = number < 0 ? "several requests" : holders[number];
+      return value === unheld ? `, last granted to ${name}` : `, ${name}`;
+    };
+    const text = trace.z.map((row, at) => {
+      const first = trace.y[at];
+      const pages = block > 1 ? `pages ${first} to ${Math.min(first + block - 1, last)}` : `page ${first}`;
+      return row.map((value, x) => `${pages}: ${names[value]}${who(trace.customdata[at][x], value)}`);
+    });
+    return { ...trace, text };
   }
 
   function draw(figure) {

@@ -33,6 +33,8 @@ OWNERS: dict[Use, str] = {
     Use.FREE: "var(--u-free)",
 }
 """Uses from the bottom of the stack to its top, and their colours."""
+MOST_LETTERS = 48
+"""Of a request's name where the pointer rests."""
 
 
 def owner_words(use: Use, series: PoolSeries) -> str:
@@ -72,8 +74,8 @@ def requests_figure(id: str, frame: pd.DataFrame) -> Figure:
     return finished(id, figure, (), whole=("y",))
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 10 else f"{name[:9]}…"
+def _short(name: str, most: int = 10) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def owners_figure(id: str, series: PoolSeries, marks: Sequence[Mark]) -> Figure:
@@ -118,9 +120,16 @@ def heat_figure(id: str, series: PoolSeries, marks: Sequence[Mark]) -> Figure:
         zmin=-0.5,
         zmax=len(used) - 0.5,
         colorscale=scale,
-        meta={"names": [owner_words(use, series) for use in used]},
+        customdata=series.holders.T.tolist(),
+        meta={
+            "names": [owner_words(use, series) for use in used],
+            "holders": [html.escape(_short(printable(who), MOST_LETTERS)) for who in series.names],
+            "block": series.block,
+            "last": series.first + series.pages - 1,
+            "unheld": used.index(Use.UNHELD) if Use.UNHELD in used else -1,
+        },
         showscale=False,
-        hovertemplate="%{xaxis.title.text} %{x}, page %{y}: %{text}<extra></extra>",
+        hovertemplate="%{xaxis.title.text} %{x}, %{text}<extra></extra>",
     )
     figure = go.Figure([trace], layout(AXIS_TITLES[series.axis], "page"))
     figure.update_layout(height=360)

@@ -11,7 +11,8 @@ import pytest
 
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import ProcessRecording, Recording
-from speckv_debug.replay.page_blocks import block_uses
+from speckv_debug.replay.page_blocks import HELD, SEVERAL, block_holders, block_uses
+from speckv_debug.replay.page_map import page_map
 from speckv_debug.replay.pool_series import HOLDING, PoolSeries, pool_series
 from speckv_debug.replay.pool_state import Use, pool_state
 from speckv_debug.replay.timeline import Timeline
@@ -41,6 +42,11 @@ def test_a_short_run_is_looked_at_after_every_step(process: ProcessRecording, ev
         use = pool_state(ledger, ledger.namespaces.main).use
         assert every_step.last[:, at].tolist() == np.bincount(use, minlength=len(Use)).tolist()
         assert every_step.blocks[at].tolist() == block_uses(use, every_step.block).tolist()
+        found = page_map(ledger, pool_state(ledger, ledger.namespaces.main), seq)
+        for place, number in enumerate(every_step.holders[at].tolist() if every_step.block == 1 else ()):
+            holder = found.holder_of(found.first + place)
+            due = None if holder is None or found.use[place] not in HELD else f"request {holder.request}"
+            assert (None if number < 0 else every_step.names[number]) == due
     assert (every_step.low == every_step.last).all() and (every_step.high == every_step.last).all()
 
 
@@ -105,3 +111,16 @@ def test_a_block_shows_what_most_pages_are_but_never_hides_a_conflict(uses: list
     pages = np.array([*uses, *[Use.SESSION] * len(uses)], dtype=np.int8)
     assert block_uses(pages, len(uses)).tolist() == [shown, Use.SESSION]
     assert block_uses(pages, 1).tolist() == pages.tolist()
+
+
+def test_a_block_names_the_one_request_that_holds_its_pages_and_no_other() -> None:
+    use = np.array(
+        [Use.COMMITTED, Use.COMMITTED, Use.FREE, Use.FREE, Use.COMMITTED, Use.RESERVE], dtype=np.int8
+    )
+    holder = np.array([4, 4, 9, 9, 4, 5], dtype=np.int32)
+    shown = block_uses(use, 2)
+    assert block_holders(use, holder, shown, 2).tolist() == [4, -1, 4]
+    holder[1] = 7
+    assert block_holders(use, holder, shown, 2).tolist()[0] == SEVERAL
+    holder[:2] = -1
+    assert block_holders(use, holder, shown, 2).tolist()[0] == -1
