@@ -160,8 +160,9 @@ def slots_in_range(events: SlotEvents) -> Judgement:
         for slots in events.slots(table).values():
             outside |= _outside(slots, bound, masked)
             named |= slots.present
-        at = events.at[table]
-        failed[at], bare[at], unsized[at] = outside[rows], ~named[rows], (bound == NULL)[rows]
+        if (outside | ~named | (bound == NULL)).any():
+            at = events.at[table]
+            failed[at], bare[at], unsized[at] = outside[rows], ~named[rows], (bound == NULL)[rows]
     reasons = {"no slots": bare, "the pool's size is not known": unsized}
     return verdict(failed, lambda i: _explain_range(events, i), reasons)
 
@@ -215,12 +216,13 @@ def pads_write_dummy(rows: DummyRows) -> Judgement:
     the process (warm-up, graph capture) no slot is anybody's.
     """
     failed, bare = np.zeros(len(rows), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
-    for table, chosen in rows.rows.items():
+    for table, chosen in ((table, chosen) for table, chosen in rows.rows.items() if len(chosen)):
         slots = rows.slots(table)
         live = (slots.values >= rows.dummy(table)[slots.owners]) | (slots.values < -1)
         failed[rows.at[table]] = any_per_list(live, slots.owners, len(slots))[chosen]
         bare[rows.at[table]] = ~slots.present[chosen]
-    failed &= rows.seq >= rows.first_alloc
+    if failed.any():
+        failed &= rows.seq >= rows.first_alloc
     return verdict(failed, lambda i: _explain_pad(rows, i), {"no slots": bare})
 
 
@@ -261,7 +263,10 @@ def row_wide_enough(reaches: RowReaches) -> Judgement:
 
     Exceptions: the width includes head-room; a sidecar's rows have a width of their own.
     """
-    width, ends = reaches.row_width, reaches.ends()
+    width = reaches.row_width
+    if width is not None and reaches.all_within(width):
+        return kept(len(reaches))
+    ends = reaches.ends()
     failed = np.zeros(len(reaches), dtype=np.bool_) if width is None else ends > width
     no_width = np.full(len(reaches), width is None)
     reasons = {"the row width is not known": no_width, "no length": ends == NULL}

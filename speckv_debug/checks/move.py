@@ -15,7 +15,7 @@ from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.replay.compactions import Compactions
 from speckv_debug.replay.launches import MoveLaunches
 from speckv_debug.replay.pairs import PairMatch
-from speckv_debug.replay.ragged import NULL, any_per_list
+from speckv_debug.replay.ragged import NULL, any_per_list, mask
 from speckv_debug.replay.readers import END
 from speckv_debug.replay.settlements import Settlements
 
@@ -145,7 +145,8 @@ def move_order(launches: MoveLaunches) -> Judgement:
     nothing; (0, 0) is padding; fingerprints may show that the mover gathered all sources first.
     """
     moves = launches.moves
-    failed = any_per_list(launches.late_reads, moves.src.owners, len(moves))
+    late = launches.late_reads
+    failed = any_per_list(late, moves.src.owners, len(moves)) if late.any() else mask(np.zeros(len(moves)))
     bare = ~moves.src.present | ~moves.tgt.present
     return verdict(failed, lambda i: _explain_hazard(launches, i), {"no src or tgt": bare})
 

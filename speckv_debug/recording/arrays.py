@@ -6,6 +6,7 @@ and delay the first events past the promise.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,19 @@ def flags(column: pa.Array | pa.ChunkedArray) -> Mask:
     array = _one(column)
     valid, data = array.buffers()
     return _mask(data, array) & _mask(valid, array) if array.null_count else _mask(data, array)
+
+
+def words(array: pa.Array) -> list[str]:
+    """A column of strings as Python has them, "" where it is null: one decoding for all of them where they are ASCII."""
+    offsets, data = array.buffers()[1:]
+    if not pa.types.is_string(array.type) or array.null_count or data is None:
+        return ["" if word is None else word for word in array.to_pylist()]
+    ends = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1].tolist()
+    raw = memoryview(data)[ends[0] : ends[-1]].tobytes()
+    if not raw.isascii():
+        return list(array.to_pylist())
+    text, first = raw.decode("ascii"), ends[0]
+    return [text[start - first : end - first] for start, end in pairwise(ends)]
 
 
 def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from speckv_debug.recording.arrays import filled, fixed_array, flags, numbers
+from speckv_debug.recording.arrays import filled, fixed_array, flags, numbers, words
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, starts
 
 
@@ -86,7 +86,14 @@ class Columns:
 
     def lists(self, name: str) -> Ragged:
         """A column of integer lists."""
-        found: Ragged = self._cached(name, _lists)
+        if name not in self._cache:
+            self._cache[name] = _widened(self.native(name))
+        found: Ragged = self._cache[name]
+        return found
+
+    def native(self, name: str) -> Ragged:
+        """The same with values as wide as the column has them, for compiled code: mostly nothing is copied."""
+        found: Ragged = self._cached(("native", name), _lists)
         return found
 
     def absent(self, name: str) -> Mask:
@@ -141,31 +148,39 @@ def _floats(column: Any) -> tuple[npt.NDArray[np.float64], Mask]:
 
 
 def _texts(column: Any) -> Texts:
-    if isinstance(column, pa.ChunkedArray) and pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    array = _array(column)
-    coded = pa.types.is_dictionary(array.type)
-    if not coded:
-        array = array.dictionary_encode()
-    codes = np.asarray(filled(pc.cast(array.indices, pa.int32()), -1), dtype=np.int32)
-    if coded:
-        return _used(array.indices, codes, array.dictionary)
-    return Texts(codes, _names(array.dictionary))
+    if pa.types.is_dictionary(column.type):
+        return _coded(column.chunks if isinstance(column, pa.ChunkedArray) else [column])
+    array = _array(column).dictionary_encode()
+    return Texts(_codes(array), tuple(words(array.dictionary)))
 
 
-def _used(indices: Any, codes: npt.NDArray[np.int32], dictionary: Any) -> Texts:
-    """Texts whose codes may be those of a whole file: names that don't occur are left out, the others in order."""
-    used = indices.unique().drop_null()
-    known = np.full(len(dictionary) + 1, -1, dtype=np.int32)
-    known[numbers(used)] = np.arange(len(used), dtype=np.int32)
-    return Texts(known[codes], _names(dictionary.take(used)))
+def _coded(chunks: Sequence[Any]) -> Texts:
+    """Texts whose codes may be those of whole files, one of its own a chunk: names that don't occur are left out."""
+    number: dict[str, int] = {}
+    parts = [np.empty(0, dtype=np.int32)]
+    for chunk in chunks:
+        codes, names = _codes(chunk), words(chunk.dictionary)
+        occurs = np.zeros(len(names) + 1, dtype=np.bool_)
+        occurs[codes] = True  # -1, absent, is the last entry
+        known = np.full(len(names) + 1, -1, dtype=np.int32)
+        for code in np.flatnonzero(occurs[:-1]).tolist():
+            known[code] = number.setdefault(names[code], len(number))
+        parts.append(known[codes])
+    return Texts(np.concatenate(parts), tuple(number))
 
 
-def _names(dictionary: Any) -> tuple[str, ...]:
-    return tuple("" if name is None else name for name in dictionary.to_pylist())
+def _codes(array: Any) -> npt.NDArray[np.int32]:
+    return np.asarray(filled(array.indices, -1), dtype=np.int32)
+
+
+def _widened(lists: Ragged) -> Ragged:
+    if lists.values.dtype == np.int64:
+        return lists
+    return Ragged(lists.values.astype(np.int64), lists.offsets, lists.present)
 
 
 def _lists(column: Any) -> Ragged:
+    """Lists of integers of whatever width."""
     array = _told(_array(column))
     present = ~_flags(array.is_null()) if array.null_count else np.ones(len(array), dtype=np.bool_)
     offsets, values = _offsets(array), array.values
@@ -173,8 +188,15 @@ def _lists(column: Any) -> Ragged:
         array.null_count and (np.diff(offsets)[~present] != 0).any()
     ):  # a list that is not there still has items
         lengths = np.asarray(filled(pc.list_value_length(array), 0), dtype=np.int64)
-        return Ragged(_ints(array.flatten()), starts(lengths), present)
-    return Ragged(_ints(values.slice(offsets[0], offsets[-1] - offsets[0])), offsets - offsets[0], present)
+        return Ragged(_integers(array.flatten()), starts(lengths), present)
+    inside = values.slice(offsets[0], offsets[-1] - offsets[0])
+    return Ragged(_integers(inside), offsets - offsets[0], present)
+
+
+def _integers(array: Any) -> Int64s:
+    """Integers of whatever width; anything else as int64, NULL where absent."""
+    plain = not array.null_count and pa.types.is_integer(array.type)
+    return numbers(array) if plain else _ints(array)
 
 
 def _offsets(lists: Any) -> Int64s:

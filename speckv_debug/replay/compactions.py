@@ -63,7 +63,7 @@ class Compactions:
         who = np.stack((self.verify, self.event, block, self.after_start, self.of_predictions))
         parts = (
             frozen(p)
-            for e in (batch.ragged("predict"), self.before, self.after)
+            for e in (batch.columns.native("predict"), self.before, self.after)
             for p in (e.values, e.offsets)
         )
         return bool(compacted_as_due(who, *batch.plain_paths, *parts))
@@ -77,16 +77,21 @@ class Compactions:
     def after_start(self) -> Int64s:
         """Where each instance's block begins in `after`; NULL where the list is neither of blocks nor gathered."""
         block = self.verifies.block_start[self.verify]
-        width = self.verifies.ragged("accept_index").lengths[self.verify]
+        width = self._index_lengths[self.verify]
         ends = starts(width)
         first = np.repeat(starts(self._counts)[:-1], self._counts)
         behind = np.where(self.gathered, ends[:-1] - ends[first], NULL)
         return np.where(self.in_blocks, block, behind)
 
+    @property
+    def _index_lengths(self) -> Int64s:
+        """Entries of each verify's accept_index."""
+        return self.verifies.columns.native("accept_index").lengths
+
     @cached_property
     def gathered(self) -> Mask:
         """`after` is gathered to the blocks of the batch's accept_index; a list of another length was cut."""
-        width = self.verifies.ragged("accept_index").lengths[self.verify]
+        width = self._index_lengths[self.verify]
         total = np.bincount(self.event, weights=width, minlength=len(self.after))
         return np.asarray((total == self.after.lengths)[self.event], dtype=np.bool_)
 
@@ -121,7 +126,7 @@ class Compactions:
                 weights=each[self.verify] * ~self.verifies.padding[self.verify],
                 minlength=len(self.after),
             )
-            for each in (self.verifies.width, self.verifies.ragged("accept_index").lengths)
+            for each in (self.verifies.width, self._index_lengths)
         )
         before, after = self.before.lengths, self.after.lengths
         short = (before < width) | ((before == width) & (after != width) & (after != gathered))
@@ -132,7 +137,7 @@ class Compactions:
     @cached_property
     def whole(self) -> Mask:
         """Every verify of the batch says how wide it is."""
-        unsaid = (self.verifies.width == NULL) | (self.verifies.ragged("accept_index").lengths == 0)
+        unsaid = (self.verifies.width == NULL) | (self._index_lengths == 0)
         return np.asarray(np.bincount(self.event, unsaid[self.verify], len(self.after))[self.event] == 0)
 
     def predicted(self) -> Int64s:

@@ -28,7 +28,7 @@ class MovedComponents:
 
     Attributes:
         call: The first of the calls.
-        instance: Which instance each real pair belongs to; `pair` numbers an instance's pairs, the same in all its calls.
+        instance: Which instance each real pair belongs to.
     """
 
     def __init__(self, launches: MoveLaunches) -> None:
@@ -41,9 +41,8 @@ class MovedComponents:
         self._owner = moves.src.owners[self._real]
         step = np.where(moves.step == NULL, NULL + 1 + np.arange(len(moves)), moves.step)
         self.instance = numbered(np.stack([step[self._owner], self._base[self._owner]]))
-        ends = moves.src.values[self._real], moves.tgt_of_src[self._real]
-        self.pair = numbered(np.stack([self.instance, *ends]))
-        _, first = np.unique(self.instance, return_index=True)
+        first = np.full(int(self.instance.max(initial=-1)) + 1, len(self._real), dtype=np.int64)
+        np.minimum.at(first, self.instance, np.arange(len(self._real)))
         self.call = self._owner[first]
         self._sort()
 
@@ -53,6 +52,12 @@ class MovedComponents:
     def place(self, index: int) -> Place:
         """The first call's place, with the request whose verify owns the first row left behind."""
         return self.launches.place_of_slot(int(self.call[index]), int(self._first_left[index]))
+
+    @cached_property
+    def pair(self) -> Int64s:
+        """Numbers of each instance's pairs, the same in all its calls."""
+        ends = self.moves.src.values[self._real], self.moves.tgt_of_src[self._real]
+        return numbered(np.stack([self.instance, *ends]))
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:

@@ -45,6 +45,11 @@ class JoinedColumns(Columns):
         found: Ragged = self._made(name, lambda c: c.lists(name), lambda pair: joined(*pair))
         return found
 
+    def native(self, name: str) -> Ragged:
+        """The same with values as wide as the column has them."""
+        found: Ragged = self._made(("native", name), lambda c: c.native(name), lambda pair: joined(*pair))
+        return found
+
     def absent(self, name: str) -> Mask:
         """Where a column has no value."""
         found: Mask = self._made(("absent", name), lambda c: c.absent(name), np.concatenate)

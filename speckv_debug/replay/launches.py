@@ -8,10 +8,13 @@ import numpy as np
 
 from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.places import Place
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask, packed
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, frozen, mask, packed
+from speckv_debug.replay.worthwhile import worth_compiling
 
 SHIFTS = 60
 """Components that are told apart."""
+ROOMY = 16
+"""Entries of a table, for each pair, up to which each slot has a place in it."""
 
 
 class MoveLaunches:
@@ -53,6 +56,21 @@ class MoveLaunches:
         return int(moves.src.values[start + int(hit[0])]) if len(hit) else -1
 
     @cached_property
+    def plain(self) -> bool:
+        """Whether it is plain that no pair is read too late, each call for itself; False where it takes a closer look."""
+        src, tgt = self.moves.src, self.moves.tgt
+        low = min(int(each.values.min(initial=0)) for each in (src, tgt))
+        high = max(int(each.values.max(initial=0)) for each in (src, tgt))
+        if not worth_compiling(len(src.values)) or low < 0 or high > ROOMY * len(src.values):
+            return False
+        if self._several_calls:
+            return False
+        from speckv_debug.replay.stamping import all_read_in_time
+
+        (source, sources), (target, targets) = ((frozen(e.values), frozen(e.offsets)) for e in (src, tgt))
+        return bool(all_read_in_time(source, sources, target, targets, high + 1))
+
+    @cached_property
     def late_reads(self) -> Mask:
         """Pairs, parallel to `src.values`, whose source an earlier pair has overwritten: of the call, or of one before it that
         moves the same components of the same verifies.
@@ -61,6 +79,8 @@ class MoveLaunches:
         show that the target has got what its source held before, the mover gathered first.
         """
         moves = self.moves
+        if self.plain:
+            return np.zeros(len(moves.src.values), dtype=np.bool_)
         src, tgt, call = moves.src.values, moves.tgt_of_src, self.group[moves.src.owners]
         k = np.arange(len(src))
         writes = np.flatnonzero((src != tgt) & (tgt > 0))
@@ -80,9 +100,9 @@ class MoveLaunches:
     def group(self) -> Int64s:
         """The first call of those that move the same components of one pool for the accepts of one step, for each call."""
         moves, calls = self.moves, np.arange(len(self), dtype=np.int64)
-        accepts = (moves.step != NULL) & moves.columns.texts("caller").equal("accept")
-        if not (np.diff(moves.step[accepts]) == 0).any():
+        if not self._several_calls:
             return calls
+        accepts = self._of_steps
         texts, owners, told = moves.columns.text_lists("components")
         one = told & accepts
         keys = np.stack(
@@ -92,6 +112,16 @@ class MoveLaunches:
         _, first, which = np.unique(keys[one], axis=0, return_index=True, return_inverse=True)
         calls[one] = np.flatnonzero(one)[first][which.ravel()]
         return calls
+
+    @property
+    def _of_steps(self) -> Mask:
+        """Calls for the accepts of a step that is known."""
+        return mask((self.moves.step != NULL) & self.moves.columns.texts("caller").equal("accept"))
+
+    @property
+    def _several_calls(self) -> bool:
+        """Whether a step has more than one of them."""
+        return bool((np.diff(self.moves.step[self._of_steps]) == 0).any())
 
     def overwriter(self, index: int, slot: int) -> int:
         """The call of the same group that overwrites a slot first."""

@@ -19,6 +19,7 @@ from speckv_debug.replay.ledger_safety import TAIL
 from speckv_debug.replay.ledger_tenure import EPOCH, ROW, TOLD, WIDEST, Tenure
 from speckv_debug.replay.ledger_totals import ungranted
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen
+from speckv_debug.replay.stretch_compiled import place
 
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
@@ -37,7 +38,7 @@ class Stretches:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger, self._events = ledger, ledger.events
         self._main = ledger.namespaces.main
-        self._columns = {TABLES.index(name): build() for name, build in self._builders().items()}
+        self._columns = {TABLES.index(name): _stacked(build()) for name, build in self._builders().items()}
 
     def of(self, order: Order) -> npt.NDArray[np.int64]:
         """int64[events, WIDTH]; the rows of a table are consecutive ones."""
@@ -45,9 +46,7 @@ class Stretches:
         found[:, c.SEQ], found[:, c.TABLE], found[:, c.INDEX] = order
         for table, columns in self._columns.items():
             if len(at := np.flatnonzero(order.table == table)):
-                first = order.row[at[0]]
-                for column, values in columns.items():
-                    found[at, column] = values[first : first + len(at)]
+                place(found, at, *columns, int(order.row[at[0]]))
         return found
 
     def _builders(self) -> dict[str, Callable[[], dict[int, Int64s | Flags]]]:
@@ -246,6 +245,11 @@ class CompiledFold:
             end.code = code
             ledger.locks.settle(ledger, end)
         del ledger.unsettled[:settled]
+
+
+def _stacked(columns: dict[int, Int64s | Flags]) -> tuple[Int64s, Int64s]:
+    """Numbers of columns, and their values, one row each."""
+    return np.array(list(columns), dtype=np.int64), np.stack(list(columns.values()), dtype=np.int64)
 
 
 def _flags(simple: Mask, without: Mask | None, special: Mask | None) -> Flags:

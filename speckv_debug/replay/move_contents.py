@@ -13,18 +13,10 @@ from speckv_debug.replay.writes import by_pool, reserved
 
 
 class MoveContents:
-    """One instance a mover call, of whatever caller; what goes into the dummy is left out.
-
-    Attributes:
-        before, after: Fingerprints of each pair's source before the call and of its target after it, parallel to
-            `moves.src.values`; NULL where they were not taken.
-    """
+    """One instance a mover call, of whatever caller; what goes into the dummy is left out."""
 
     def __init__(self, launches: MoveLaunches) -> None:
         self.launches, self.moves = launches, launches.moves
-        owners, within = self.moves.src.owners, self.moves.src.within
-        columns = self.moves.columns
-        self.before, self.after = (columns.lists(c).at(owners, within) for c in ("src_before", "tgt_after"))
 
     def __len__(self) -> int:
         return len(self.moves)
@@ -33,6 +25,19 @@ class MoveContents:
         """The call's place, with the request whose verify owns the first target that got something else."""
         lost = self.lost_pairs(index)
         return self.launches.place_of_slot(index, int(self.moves.tgt[index][lost[0]]) if lost else -1)
+
+    @cached_property
+    def before(self) -> Int64s:
+        """Fingerprint of each pair's source before the call, parallel to `moves.src.values`; NULL where not taken."""
+        return self._fingerprints("src_before")
+
+    @cached_property
+    def after(self) -> Int64s:
+        """The same of its target after the call."""
+        return self._fingerprints("tgt_after")
+
+    def _fingerprints(self, name: str) -> Int64s:
+        return self.moves.columns.lists(name).at(self.moves.src.owners, self.moves.src.within)
 
     @cached_property
     def counted(self) -> Mask:
@@ -45,8 +50,10 @@ class MoveContents:
     @cached_property
     def taken(self) -> Mask:
         """Calls with both fingerprints of every pair that counts."""
-        lacking = self.counted & ((self.before == NULL) | (self.after == NULL))
         lists = [self.moves.columns.lists(name).present for name in ("src_before", "tgt_after")]
+        if not (lists[0] & lists[1]).any():
+            return mask(np.zeros(len(self)))
+        lacking = self.counted & ((self.before == NULL) | (self.after == NULL))
         return mask(lists[0] & lists[1] & ~any_per_list(lacking, self.moves.src.owners, len(self)))
 
     @cached_property
@@ -55,6 +62,8 @@ class MoveContents:
 
         A target that several pairs name holds one of them.
         """
+        if not self.taken.any():
+            return mask(np.zeros(len(self.moves.src.values)))
         apart = self.counted & (self.before != self.after) & self.taken[self.moves.src.owners]
         for pair in np.flatnonzero(apart).tolist():
             apart[pair] = not self._arrived_by_another(pair)
@@ -69,6 +78,8 @@ class MoveContents:
     @property
     def lost_calls(self) -> Mask:
         """Calls with such a pair."""
+        if not self.lost.any():
+            return mask(np.zeros(len(self)))
         return any_per_list(self.lost, self.moves.src.owners, len(self))
 
     def lost_pairs(self, index: int) -> list[int]:

@@ -19,19 +19,47 @@ class DuePairs:
 
     All arrays are parallel to `verifies.path.values`, NULL where a slot is not known. The target is what the request
     row holds there (`table_slots`), the front of the verify window (`out_cache_loc`) where that was not recorded.
-    `placeless` are pairs with an end that is unknown or the pool's dummy, as positions beyond the allocated length have.
+    Positions beyond the allocated length have ends that are unknown or the pool's dummy. All are made when asked for.
     """
 
     def __init__(self, verifies: VerifyBatch) -> None:
-        path, loc = verifies.path, verifies.ragged("out_cache_loc")
-        self.owners, self.k = path.owners, path.within
-        self.source = loc.at(self.owners, path.values)
-        self.window = loc.at(self.owners, self.k)
-        self.row = path.values
-        table = verifies.ragged("table_slots").at(self.owners, self.k)
-        self.target = np.where(table == NULL, self.window, table)
+        self._verifies = verifies
 
-        self.placeless = mask(np.minimum(self.source, self.target) < reserved(verifies.info.pool(None)))
+    @property
+    def row(self) -> Int64s:
+        """Local row of each pair."""
+        return self._verifies.path.values
+
+    @cached_property
+    def owners(self) -> Int64s:
+        """The verify of each pair."""
+        return self._verifies.path.owners
+
+    @cached_property
+    def k(self) -> Int64s:
+        """Place of each pair in the path of its verify."""
+        return self._verifies.path.within
+
+    @cached_property
+    def source(self) -> Int64s:
+        """Where each accepted row was written."""
+        return self._verifies.ragged("out_cache_loc").at(self.owners, self.row)
+
+    @cached_property
+    def window(self) -> Int64s:
+        """The k-th slot of the verify window."""
+        return self._verifies.ragged("out_cache_loc").at(self.owners, self.k)
+
+    @cached_property
+    def target(self) -> Int64s:
+        """Where the row has to lie for readers of its position."""
+        table = self._verifies.ragged("table_slots").at(self.owners, self.k)
+        return np.where(table == NULL, self.window, table)
+
+    @cached_property
+    def placeless(self) -> Mask:
+        """Pairs with an end that is unknown or the pool's dummy."""
+        return mask(np.minimum(self.source, self.target) < reserved(self._verifies.info.pool(None)))
 
     @property
     def moving(self) -> Mask:

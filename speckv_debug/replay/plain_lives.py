@@ -105,7 +105,7 @@ class PlainLives:
         own = self._own(view)
         plain = c.sweep(
             tuple(table(view.columns(n), r, *own.get(n, ())) for n, r in zip(TABLES, requests, strict=True)),
-            tuple(frozen(view.columns(name).lists(values).values) for name, values in LISTS),
+            tuple(frozen(view.columns(name).native(values).values) for name, values in LISTS),
             self._lives,
             held,
             self._now,

@@ -72,7 +72,7 @@ def of_forwards(columns: Columns, batch: VerifyBatch, spaces: Namespaces) -> lis
         CLEARING: filling,
         CHECKED: mode.equal("target_verify") & ~of_drafter(columns, batch.info),
     }
-    slots, tokens = columns.lists("slots"), columns.lists("tokens")
+    slots, tokens = columns.native("slots"), columns.native("tokens")
     count = np.where(slots.present, slots.lengths, np.where(tokens.present, tokens.lengths, NULL))
     numbers = [_flags(flags), columns.ints("start"), count, columns.ints("next_token")]
     return [*numbers, *_bounds(columns, "tokens", "positions")]
@@ -120,5 +120,5 @@ def _flags(of: Mapping[int, Mask]) -> Int64s:
 
 def _bounds(columns: Columns, *names: str) -> list[Int64s]:
     """Where each list of these columns begins and ends in its values."""
-    offsets = [columns.lists(name).offsets for name in names]
+    offsets = [columns.native(name).offsets for name in names]
     return [bound for each in offsets for bound in (each[:-1], each[1:])]

@@ -14,6 +14,7 @@ from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.worthwhile import worth_compiling
 from speckv_debug.replay.writes import of_drafter
 
 END = int(np.iinfo(np.int64).max)
@@ -35,6 +36,8 @@ class NextReads:
         """`seq` of the next forward over the same row and epoch, END if there is none."""
         batch, forward = self._verifies, self._columns("forward")
         rows = np.flatnonzero(self._reading)
+        if len(found := self._in_one_pass(rows)):
+            return found
         rows = rows[~np.isin(rows, self._own_forward)]
         keys = np.hstack(
             [
@@ -53,6 +56,20 @@ class NextReads:
         found[order[same]] = seq[following[same]]
         known = (batch.row != NULL) & (batch.epoch != NULL)
         return np.where(known, found[: len(batch)], END)
+
+    def _in_one_pass(self, rows: Int64s) -> Int64s:
+        """The same where each verify has its forward, one behind another, and lives don't mix; else empty."""
+        batch, forward = self._verifies, self._columns("forward")
+        if not worth_compiling(len(batch)):
+            return rows[:0]
+        from speckv_debug.replay.readers_compiled import next_reads, own_times
+
+        checking = forward.texts("mode").equal("target_verify")[rows]
+        names = ("seq", "step", "row", "epoch")
+        verified, forwards = (np.stack([c.ints(name) for name in names]) for c in (batch.columns, forward))
+        forwards = forwards if len(rows) == len(forward) else forwards[:, rows]
+        times = own_times(verified, forwards, checking)
+        return times if not len(times) else next_reads(verified, times, forwards, checking)
 
     @cached_property
     def _own_forward(self) -> Int64s:

@@ -10,10 +10,11 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_of
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen, mask
 from speckv_debug.replay.same_step import keys_of, last_of_step
 from speckv_debug.replay.slot_events import padding_rows
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.worthwhile import worth_compiling
 from speckv_debug.replay.writes import of_drafter
 
 TARGET = ("extend", "decode", "target_verify")
@@ -73,7 +74,7 @@ class ForwardReads:
         """Rows that the forward computes for the request, NULL if unknown."""
         found = np.full(len(self), NULL, dtype=np.int64)
         for name in ("positions", "tokens", "slots"):
-            lists = self.columns.lists(name)
+            lists = self.columns.native(name)
             found = np.where(lists.present[self.index], lists.lengths[self.index], found)
         return found
 
@@ -155,6 +156,13 @@ class ForwardReads:
 
 def verify_of(forward: Columns, verifies: VerifyBatch) -> Int64s:
     """For each row of `forward` the verify of its step and request row, -1 if there is none."""
+    if worth_compiling(len(verifies)):
+        from speckv_debug.replay.readers_compiled import verifies_of
+
+        columns = (verifies.step, verifies.row, forward.ints("step"), forward.ints("row"))
+        found = verifies_of(*(frozen(column) for column in columns))
+        if len(found) == len(forward):
+            return np.asarray(found, dtype=np.int64)
     rows = np.concatenate((verifies.row, forward.ints("row")))
     keys = keys_of(rows, np.concatenate((verifies.step, forward.ints("step"))))
     return last_of_step(keys[: len(verifies)], keys[len(verifies) :])

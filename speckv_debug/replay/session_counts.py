@@ -27,10 +27,13 @@ def turns_run(ledger: Ledger, seq: Int64s) -> Mask:
 
 def turns(ledger: Ledger) -> list[tuple[str | None, int, int | None]]:
     """Request, `seq` of the restore, and of the turn's end (None if it has none), of each turn that goes on."""
-    columns, ends = ledger.events.slots["cache"].columns, _ends(ledger)
-    requests, seqs = columns.texts("request"), columns.ints("seq")
+    columns = ledger.events.slots["cache"].columns
+    restores = np.flatnonzero(columns.texts("action").equal("session_restore"))
+    if not len(restores):
+        return []
+    requests, seqs, ends = columns.texts("request"), columns.ints("seq"), _ends(ledger)
     found = []
-    for index in np.flatnonzero(columns.texts("action").equal("session_restore")).tolist():
+    for index in restores.tolist():
         first, name = int(seqs[index]), requests[index]
         of_request = ends.get(name or "", [])
         at = bisect_right(of_request, first)
@@ -40,7 +43,7 @@ def turns(ledger: Ledger) -> list[tuple[str | None, int, int | None]]:
 
 def open_turns(ledger: Ledger) -> set[str | None]:
     """Requests of turns that have not ended when the ledger's events do."""
-    ends = _ends(ledger)
+    ends = _ends(ledger) if ledger.totals.turns else {}
     return {name for name in ledger.totals.turns if name is None or name not in ends} | {
         name for name, _, end in turns(ledger) if end is None
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -115,18 +116,25 @@ class RowReaches(EventUnion):
     def ends(self) -> Int64s:
         """Exclusive end of what each instance uses of its row, NULL where unknown."""
         found = np.full(len(self), NULL, dtype=np.int64)
+        for table, end in self._ends_of.items():
+            found[self.at[table]] = end
+        return found
+
+    def all_within(self, width: int) -> bool:
+        """Whether all of them are known, and none lies beyond the width."""
+        return all(end.min(initial=0) >= 0 and end.max(initial=0) <= width for end in self._ends_of.values())
+
+    @cached_property
+    def _ends_of(self) -> Mapping[str, Int64s]:
+        """The same of each table's instances."""
         writes, reserves = self.tables["table_write"], self.tables["reserve"]
         slots = writes.lists("slots")
         written = _sum(writes.ints("start"), np.where(slots.present, slots.lengths, NULL))
         wanted = _sum(reserves.ints("committed"), reserves.ints("reserve"))
         verified = _sum(self.verifies.seq_len, self.verifies.width)
-        for table, end in (
-            ("table_write", written),
-            ("reserve", np.maximum(wanted, reserves.ints("new_allocated"))),
-            ("accept", verified),
-        ):
-            found[self.at[table]] = end[self.rows[table]]
-        return found
+        grown = np.maximum(wanted, reserves.ints("new_allocated"))
+        ends = {"table_write": written, "reserve": grown, "accept": verified}
+        return {table: end[self.rows[table]] for table, end in ends.items()}
 
 
 def padding_rows(forward: Columns) -> Mask:

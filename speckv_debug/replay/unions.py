@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -12,22 +13,35 @@ from speckv_debug.replay.ragged import Int64s, Mask
 
 
 class EventUnion:
-    """One instance an event. `rows[table]` are the events that take part, `at[table]` their instance indices."""
+    """One instance an event. `rows[table]` are the events that take part, `at[table]` their instances."""
 
     def __init__(self, tables: Mapping[str, Columns], chosen: Mapping[str, Mask]) -> None:
         self.tables = dict(tables)
         self.rows = {name: np.flatnonzero(chosen[name]) for name in tables}
-        seqs = [columns.ints("seq")[self.rows[name]] for name, columns in tables.items()]
-        merged = np.concatenate((np.empty(0, np.int64), *seqs))
-        order = np.argsort(merged, kind="stable")
-        self.seq: Int64s = merged[order]
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        ends = np.cumsum([len(part) for part in seqs])
-        self.at: dict[str, Int64s] = {
-            name: rank[end - len(part) : end]
-            for name, part, end in zip(tables, seqs, ends.tolist(), strict=True)
-        }
+
+    @cached_property
+    def _unsorted(self) -> Int64s:
+        seqs = [columns.ints("seq")[self.rows[name]] for name, columns in self.tables.items()]
+        return np.concatenate((np.empty(0, np.int64), *seqs))
+
+    @cached_property
+    def _order(self) -> Int64s:
+        return np.argsort(self._unsorted, kind="stable")
+
+    @cached_property
+    def seq(self) -> Int64s:
+        """`seq` of each instance."""
+        return self._unsorted[self._order]
+
+    @cached_property
+    def at(self) -> Mapping[str, Int64s]:
+        """Table → instance indices of the events that take part."""
+        rank = np.empty(len(self._order), dtype=np.int64)
+        rank[self._order] = np.arange(len(self._order))
+        counts = [len(self.rows[name]) for name in self.tables]
+        ends = np.cumsum(counts).tolist()
+        spans = zip(self.tables, counts, ends, strict=True)
+        return {name: rank[end - count : end] for name, count, end in spans}
 
     def __len__(self) -> int:
         return sum(len(rows) for rows in self.rows.values())

@@ -111,7 +111,7 @@ class VerifyBatch:
 
         Those are ACC-COUNT, ACC-BLOCK, ACC-CHAIN, ACC-SHIFT and LOC-ROW, of verifies that tell all that these look at.
         """
-        lists = [self.ragged(name) for name in PLAIN_LISTS]
+        lists = [self.columns.native(name) for name in PLAIN_LISTS]
         odd = self.non_draft is None or self.tokens_rewritten
         if not worth_compiling(len(lists[0].values)) or odd or self.padding.any() or self.simulated.any():
             return False
@@ -128,7 +128,7 @@ class VerifyBatch:
     @property
     def plain_paths(self) -> tuple[Int64s, Int64s, Int64s, Int64s]:
         """Of plain verifies, what says which rows they accepted: n, the root's row, entries and where each list begins."""
-        index = self.ragged("accept_index")
+        index = self.columns.native("accept_index")
         found = (self.accept_len, self.origin, index.values, index.offsets)
         return (frozen(found[0]), frozen(found[1]), frozen(found[2]), frozen(found[3]))
 

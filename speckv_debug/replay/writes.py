@@ -50,7 +50,8 @@ class ForwardWrites:
         self._rows = np.flatnonzero(_writing(forward))
         self._accepts = np.flatnonzero(not_forwarded(forward, verifies))
         seq = np.concatenate((forward.ints("seq")[self._rows], verifies.seq[self._accepts]))
-        self._order = np.argsort(seq, kind="stable")
+        rising = not len(self._accepts) and bool((seq[1:] >= seq[:-1]).all())
+        self._order = np.arange(len(seq)) if rising else np.argsort(seq, kind="stable")
         self.seq = seq[self._order]
 
     def __len__(self) -> int:
@@ -106,12 +107,21 @@ class ForwardWrites:
         room = ROOMY * len(self.slots.values)
         if not worth_compiling(len(self.slots.values)) or low < 0 or high > room:
             return False
-        from speckv_debug.replay.stamping import all_stamped_once
+        from speckv_debug.replay.stamping import all_in_order, all_stamped_once
 
-        rows = (self.forward, self.dummy, np.argsort(self.forward, kind="stable"))
-        forward, dummy, order = (frozen(each) for each in rows)
-        values, offsets = frozen(self.slots.values), frozen(self.slots.offsets)
+        values, offsets, dummy = (
+            frozen(each) for each in (self.slots.values, self.slots.offsets, self.dummy)
+        )
+        if self._alike and all_in_order(values, offsets, frozen(self._step), dummy, high + 1):
+            return True
+        forward, order = frozen(self.forward), frozen(np.argsort(self.forward, kind="stable"))
         return bool(all_stamped_once(values, offsets, forward, dummy, order, high + 1))
+
+    @property
+    def _alike(self) -> bool:
+        """Whether all rows say their step and write into one pool, so that no two forwards of a step differ in their pool."""
+        pool = self._pool
+        return bool((pool == pool[:1]).all() and self._step.min(initial=0) >= 0)
 
     def _both(self, of_rows: Int64s, of_accepts: Int64s) -> Int64s:
         return np.concatenate((of_rows, of_accepts))[self._order]
@@ -164,6 +174,8 @@ def not_forwarded(forward: Columns, verifies: VerifyBatch) -> Mask:
     verify = _writing(forward) & forward.texts("mode").equal("target_verify") & (forward.ints("step") != NULL)
     seen = np.stack([forward.ints("step")[verify], forward.ints("row")[verify]])
     wanted = np.stack([verifies.step, verifies.row])
+    if np.array_equal(seen, wanted):
+        return mask(np.zeros(len(verifies)))
     number = numbered(np.hstack([seen, wanted]))
     repeated = np.isin(number[seen.shape[1] :], number[: seen.shape[1]])
     return mask(~verifies.padding & ~repeated)
