@@ -12,7 +12,7 @@ ALL_RELEASES := $(foreach patch,12 13 14 15 16 17 18 19 20 21 22 23,0.5.$(patch)
 JOBS   ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-.PHONY: demo test test-full check-format setup setup-test setup-releases browser clean
+.PHONY: demo test test-full check-format setup setup-test setup-releases programs clean
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -34,16 +34,16 @@ setup-releases: setup-test
 demo: setup
 	$(BIN)/speckv-debug demo -f --fault move-direction-swapped -o demo.speckv
 
-browser:
-	@bash tests/browser.sh
+programs:
+	@bash tests/programs.sh
 
-test: setup-test browser
+test: setup-test programs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(PYTEST)
 
-test-full: setup-releases browser
+test-full: setup-releases programs
 	$(PYTEST) -m "not gpu"
 
 clean:

@@ -12,7 +12,7 @@ from tests.opened_report import CHROMIUM, FLAGS
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    assert CHROMIUM, "chromium is missing: tests/browser.sh installs it"
+    assert CHROMIUM, "chromium is missing: tests/programs.sh installs it"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
