@@ -23,6 +23,8 @@ FLAGS = [
 ]
 DRAWN = """[...document.querySelectorAll('.plot')]
   .every((plot) => plot.closest('[hidden]') || plot.querySelector('.main-svg'))"""
+PATIENCE = 180
+"""Seconds after which something never happens; a busy machine may take many."""
 RUNS_OVER = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
@@ -51,7 +53,7 @@ def opened(
 
 def until(page: Page, condition: str) -> None:
     """Wait for a condition; the page's own policy forbids the browser's way of polling for it."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not page.evaluate(condition):
         assert time.monotonic() < deadline, condition
         page.wait_for_timeout(20)

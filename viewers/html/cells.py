@@ -9,7 +9,9 @@ from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import box, label, picture
 
-TALL, GAP, EDGE, CHARACTER, NARROWEST, MOST_CELLS, LONGEST, LONGEST_KEY = 28, 8, 6, 7.4, 40, 16, 12, 16
+TALL, GAP, EDGE, CHARACTER, NARROWEST, LONGEST, LONGEST_KEY = 28, 8, 6, 7.4, 40, 12, 16
+MOST_CELLS, FEWEST, WIDEST = 16, 6, 900
+"""Cells of a lane at most; so many even if they are wide; width up to which wide ones are drawn."""
 HEAD = 22
 
 
@@ -34,11 +36,12 @@ class Strip:
 
 def draw_cells(strip: Strip, title: str) -> Html:
     """The lanes; of many places those that are wrong and their neighbours, and how many are left out."""
-    places = _shown(strip)
+    left = EDGE + CHARACTER * max(len(name) for name in (strip.key, *(name for name, _ in strip.lanes))) + 10
+    places = _shown(strip, MOST_CELLS)
     if not places:
         return Html()
     wide = _width(strip, places)
-    left = EDGE + CHARACTER * max(len(name) for name in (strip.key, *(name for name, _ in strip.lanes))) + 10
+    places = _shown(strip, min(MOST_CELLS, max(FEWEST, int((WIDEST - left) / (wide + 4)))))
     shapes = [label(left - 8, HEAD - 8, strip.key, "lane", "end")]
     for at, place in enumerate(places):
         middle = left + at * (wide + 4) + wide / 2
@@ -60,13 +63,13 @@ def draw_cells(strip: Strip, title: str) -> Html:
     return element("div", drawn, *_rest(strip, places))
 
 
-def _shown(strip: Strip) -> list[int]:
+def _shown(strip: Strip, most: int) -> list[int]:
     everything = range(len(strip.keys))
-    if len(everything) <= MOST_CELLS:
+    if len(everything) <= most:
         return list(everything)
     first = min(strip.wrong, default=0)
-    start = max(0, min(first - MOST_CELLS // 3, len(everything) - MOST_CELLS))
-    return list(everything[start : start + MOST_CELLS])
+    start = max(0, min(first - most // 3, len(everything) - most))
+    return list(everything[start : start + most])
 
 
 def _rest(strip: Strip, places: Sequence[int]) -> Iterator[Html]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from speckv_debug.model.finding import Cell, Evidence, Finding
-from speckv_debug.viewers.html.life import Turn, draw_life
+from speckv_debug.model.text import plural
+from speckv_debug.viewers.html.life import LONGEST, Turn, draw_life
 from speckv_debug.viewers.html.markup import Html
 
 Row = Sequence[Cell]
@@ -50,7 +51,10 @@ def _step(evidence: Evidence, row: Row) -> str:
 def _end(finding: Finding, state: str) -> Turn:
     """The finding's own event, which is not among those that the table lists."""
     step = f"step {finding.step}" if finding.step is not None else f"event {finding.first_seq}"
-    return Turn(step=step, words=finding.message, state=state, wrong=True)
+    words = finding.message
+    if len(words) > LONGEST - 2 and finding.actual:
+        words = finding.actual
+    return Turn(step=step, words=words, state=state, wrong=True)
 
 
 def _joined(*parts: Cell) -> str:
@@ -60,7 +64,12 @@ def _joined(*parts: Cell) -> str:
 def _page(row: Row, state: str) -> tuple[str, str, str]:
     _, _, event, request, _, _, slots, reason, site = row
     what = f"{event} ({reason})" if reason else str(event)
-    return _joined(what, request, slots, site), BECOMES.get(str(event), state), ""
+    return _joined(what, request, _slots(slots), site), BECOMES.get(str(event), state), ""
+
+
+def _slots(named: Cell) -> str:
+    """`slot 68` of one, `slots [68, 72)` of several; they may be fewer than the page has."""
+    return f"{plural(1 if str(named).isdigit() else None, 'slot')} {named}" if named not in (None, "") else ""
 
 
 def _row(row: Row, state: str) -> tuple[str, str, str]:

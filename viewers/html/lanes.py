@@ -13,6 +13,8 @@ from speckv_debug.viewers.html.svg import arrow, box, label, line, picture
 CELL, PITCH, EDGE, MOST_SLOTS = 50, 56, 4, 24
 BEFORE, AFTER, HEIGHT = 38, 148, 222
 TALL = 28
+Pair = tuple[int, int]
+"""Source and target slot."""
 
 
 def draw_lanes(step: VerifyStep, *, judged: bool = False) -> Html:
@@ -99,15 +101,30 @@ def _cell(x: float, y: float, held: str, kind: str) -> Iterator[Html]:
 
 
 def _arrows(moves: tuple[SlotMove, ...], x: dict[int, int]) -> Iterator[Html]:
+    """Pairs of one call in whatever order: what was due and ran, what was due alone, what ran alone."""
     top, bottom = BEFORE + TALL + 3, AFTER - 3
-    for move in moves:
-        due, ran = (move.source, move.target), (move.engine_source, move.engine_target)
-        if move.in_place and (ran == due or ran == (None, None)):
-            yield from _straight(x, move.target, top, bottom)
-            continue
-        if ran != due:
-            yield from _between(x, due, top, bottom, "due")
-        yield from _between(x, ran, top, bottom, "ran" if ran == due else "wrong")
+    for kind, pairs in _kinds(moves).items():
+        for source, target in pairs:
+            if kind == "same":
+                yield from _straight(x, target, top, bottom)
+            else:
+                yield from _between(x, (source, target), top, bottom, kind)
+
+
+def _kinds(moves: tuple[SlotMove, ...]) -> dict[str, list[Pair]]:
+    """The pairs by what is to be said of them; one that is in place need not run."""
+    due = dict.fromkeys((m.source, m.target) for m in moves if m.source is not None and m.target is not None)
+    ran = dict.fromkeys(
+        (m.engine_source, m.engine_target)
+        for m in moves
+        if m.engine_source is not None and m.engine_target is not None
+    )
+    return {
+        "same": [pair for pair in due if pair[0] == pair[1]],
+        "due": [pair for pair in due if pair[0] != pair[1] and pair not in ran],
+        "ran": [pair for pair in due if pair[0] != pair[1] and pair in ran],
+        "wrong": [pair for pair in ran if pair not in due],
+    }
 
 
 def _straight(x: dict[int, int], slot: int | None, top: float, bottom: float) -> Iterator[Html]:
@@ -116,9 +133,7 @@ def _straight(x: dict[int, int], slot: int | None, top: float, bottom: float) ->
         yield line(middle, top, middle, bottom, "same")
 
 
-def _between(
-    x: dict[int, int], ends: tuple[int | None, int | None], top: float, bottom: float, kind: str
-) -> Iterator[Html]:
+def _between(x: dict[int, int], ends: Pair, top: float, bottom: float, kind: str) -> Iterator[Html]:
     source, target = ends
     if source in x and target in x:
         yield arrow(x[source] + CELL / 2, top, x[target] + CELL / 2, bottom, kind)
@@ -128,28 +143,24 @@ def _as_due(move: SlotMove) -> bool:
     return (move.engine_source, move.engine_target) == (move.source, move.target)
 
 
+WORDS = {
+    "same": "same slot",
+    "ran": "moved as due",
+    "due": "due, no such move recorded",
+    "wrong": "✗ ran, was not due",
+}
+
+
 def _legend(moves: tuple[SlotMove, ...], hidden: int) -> Html:
     """What each kind of line means, in words, for the kinds that are drawn."""
-    words = {
-        "same": ("same slot", any(m.in_place and m.engine_source in (None, m.source) for m in moves)),
-        "ran": ("moved as due", any(_as_due(m) and not m.in_place for m in moves)),
-        "due": ("due, no such move recorded", any(not _as_due(m) and not m.in_place for m in moves)),
-        "wrong": ("✗ ran, was not due", any(not _as_due(m) and m.engine_source is not None for m in moves)),
-    }
-    keys = [element("span", element("i", class_=f"key {k}"), w) for k, (w, shown) in words.items() if shown]
+    kinds = _kinds(moves)
+    keys = [element("span", element("i", class_=f"key {k}"), w) for k, w in WORDS.items() if kinds[k]]
     if hidden:
         keys.append(element("span", f"{amount(hidden, 'more slot is', 'more slots are')} not drawn"))
     return element("p", *keys, class_="legend")
 
 
 def _title(step: VerifyStep) -> str:
-    told = [
-        f"{letter(m.verify_row)}: {m.source} to {m.target}"
-        + (
-            ""
-            if m.engine_source is None or _as_due(m)
-            else f", engine ran {m.engine_source} to {m.engine_target}"
-        )
-        for m in step.moves
-    ]
-    return "Slots before and after the move. " + "; ".join(told)
+    due = [f"{letter(m.verify_row)}: {m.source} to {m.target}" for m in step.moves]
+    wrong = [f"engine ran {source} to {target}, not due" for source, target in _kinds(step.moves)["wrong"]]
+    return "Slots before and after the move. " + "; ".join([*due, *wrong])

@@ -9,7 +9,7 @@ from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import box, disc, label, picture
 
-PITCH, TOP, BAND, EDGE, CHARACTER, STEP_WIDTH, MOST_EVENTS, LONGEST = 24, 8, 26, 4, 7.3, 62, 8, 66
+PITCH, TOP, BAND, EDGE, CHARACTER, SMALL, MOST_EVENTS, LONGEST = 24, 8, 26, 4, 7.3, 6.8, 8, 66
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ def draw_life(turns: Sequence[Turn], title: str) -> Html:
     if not turns:
         return Html()
     rows = _shown(turns)
-    left = EDGE + STEP_WIDTH
+    left = EDGE + 12 + SMALL * max(len(turn.step) for turn in rows)
     shapes: list[Html] = []
     for at, turn in enumerate(rows):
         y = TOP + at * PITCH

@@ -92,7 +92,7 @@ def _of_place(finding: Finding, place: Place) -> Iterator[tuple[str, Html]]:
         yield "What is locked and what the row names", _locked(finding.slots, place.named)
     if finding.rule == "LOC-RANGE" and place.bound is not None and finding.slots:
         slots = sorted(set(finding.slots))[:MOST_SLOTS]
-        pool = Lane(f"pool {finding.pool}", (Span(0, place.bound, "committed"),))
+        pool = Lane(f"pool {finding.pool}", (Span(0, place.bound, "plain"),))
         points = [Point(place.bound, "ends at"), *(Point(slot, "slot", True) for slot in slots)]
         yield "Slots of the pool", draw_axis([pool], points, "Slots of the pool", "slot")
 

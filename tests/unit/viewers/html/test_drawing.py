@@ -36,7 +36,7 @@ def test_lanes_show_what_ran_beside_what_was_due() -> None:
     picture = draw_lanes(verify())
     assert "✗ due C" in texts(picture)
     assert [c for c in classes(picture, "rect") if "wrong" in c] == ["cell wrong"]
-    assert "engine ran 42082 to 42083" in picture
+    assert "engine ran 42082 to 42083, not due" in picture
     for words in ("same slot", "due, no such move recorded", "✗ ran, was not due"):
         assert words in picture
 
@@ -46,6 +46,17 @@ def test_lanes_of_a_correct_move_mark_nothing() -> None:
     assert "✗" not in picture
     assert "moved as due" in picture
     assert texts(picture).count("C") == 3  # before, and after in both slots: a move copies
+
+
+def test_pairs_that_ran_in_another_order_ran_as_due() -> None:
+    moves = moved_as_due()
+    turned = tuple(
+        dataclasses.replace(m, engine_source=other.source, engine_target=other.target)
+        for m, other in zip(moves, reversed(moves), strict=True)
+    )
+    picture = draw_lanes(verify(moves=turned))
+    assert "not due" not in picture and "no such move" not in picture
+    assert "moved as due" in picture and "same slot" in picture
 
 
 def test_a_missing_move_is_marked_only_where_a_law_was_judged() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from speckv_debug.model.finding import Evidence, Finding
 from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
-from speckv_debug.viewers.html.cells import MOST_CELLS, Strip, draw_cells
+from speckv_debug.viewers.html.cells import MOST_CELLS, WIDEST, Strip, draw_cells
 from speckv_debug.viewers.html.copies import copies_of, draw_copies
 from speckv_debug.viewers.html.life import MOST_EVENTS, Turn, draw_life
 from speckv_debug.viewers.html.proof import Place, prove
@@ -63,7 +63,7 @@ POOL = table(
     ("evidence", "said"),
     [
         (WINDOW, ("98", "66", "✗", "R")),
-        (LIFE, ("step 3", "✗ free (finish) · r0 · [24, 28)")),
+        (LIFE, ("step 3", "✗ free (finish) · r0 · slots [24, 28)")),
         (POOL, ("✗ the events leave: 112 of 120 slots, 8 nobody&#x27;s", "8", "76")),
         (
             table(
@@ -250,3 +250,42 @@ def test_copies_in_another_order_spoil_nothing() -> None:
     rows = [("pair 9", "209 <- 210", False), ("pair 8", "210 <- 212", False)]
     assert "✗" not in draw_copies(copies_of(rows))
     assert copies_of([("pair", "no pair at all", False)]) == []
+
+
+def test_one_slot_of_a_page_is_called_so_and_no_step_is_cut_off() -> None:
+    columns = ("seq", "step", "event", "request", "row", "epoch", "slots", "reason", "site")
+    rows = (
+        (7, None, "alloc", "r0", 1, 1, "68", "x", None),
+        (123456789, None, "free", None, None, None, None, None, None),
+    )
+    drawn = proved(
+        Evidence(title="page 17 of pool full", columns=columns, rows=rows, marked=(1,)), rule="XYZ"
+    )
+    assert {"alloc (x) · r0 · slot 68", "✗ free", "event 123456789"} <= set(texts(drawn))
+    (x,) = re.findall(r'<text x="([0-9.]+)"[^>]*>event 123456789<', drawn)
+    assert float(x) >= 6.6 * len("event 123456789")
+
+
+def test_a_long_message_gives_way_to_what_the_engine_did() -> None:
+    columns = ("seq", "step", "peer")
+    life = Evidence(title="mapping of full slot 32", columns=columns, rows=((5, 1, "32"),))
+    long = finding(rule="XYZ", message="m" * 90, actual="32 is the peer of two slots", evidence=(life,))
+    assert "✗ 32 is the peer of two slots" in texts(prove(long, Place()))
+
+
+def test_the_pool_that_a_slot_lies_outside_of_is_not_called_committed() -> None:
+    drawn = prove(finding(rule="LOC-RANGE", pool="full", slots=(406,), evidence=()), Place(bound=244))
+    assert "✗ slot 406" in texts(drawn) and "committed" not in drawn
+
+
+def test_wide_cells_are_fewer_so_that_none_is_cut_off() -> None:
+    keys = tuple(map(str, range(15)))
+    strip = Strip(
+        key="ring row",
+        keys=keys,
+        lanes=(("wanted", ("neutral x",) * 15), ("stored", ("nothing",) * 15)),
+        wrong=frozenset({0}),
+    )
+    drawn = draw_cells(strip, "x")
+    (width,) = map(float, re.findall(r'<svg viewBox="0 0 ([0-9.]+) ', drawn))
+    assert width <= WIDEST and "places not drawn" in drawn
