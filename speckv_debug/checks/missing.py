@@ -9,7 +9,7 @@ import numpy as np
 
 from speckv_debug.checks.rule import Indices, Rule, Scope
 from speckv_debug.model.process import POOL_KINDS
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import events_missing, printable
 from speckv_debug.replay.ragged import Mask
 from speckv_debug.replay.view import ProcessView
 
@@ -164,16 +164,15 @@ def _holes(view: ProcessView, damaged: tuple[Loss, ...]) -> Iterator[Loss]:
     """Holes that no damaged file explains, and a beginning that was not kept."""
     gaps = view.process.gaps()
     if head := view.process.missing_head:
-        yield Loss(first=0, last=head - 1, why=f"events 0 to {head - 1} are missing")
+        yield Loss(first=0, last=head - 1, why=events_missing([(0, head)]))
     for first, end in gaps:
         if any(
             loss.table is not None and not loss.column and loss.first <= first and end - 1 <= loss.last
             for loss in damaged
         ):
             continue
-        many = f"events are missing in {len(gaps)} places, the first is {gaps[0][0]} to {gaps[0][1] - 1}"
-        one = f"events {first} to {end - 1} are missing"
-        yield Loss(first=first, last=end - 1, why=many if len(gaps) > 3 else one)
+        why = events_missing(gaps) if len(gaps) > 3 else events_missing([(first, end)])
+        yield Loss(first=first, last=end - 1, why=why)
 
 
 def _drops(view: ProcessView) -> Iterator[Loss]:

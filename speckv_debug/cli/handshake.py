@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -94,12 +95,21 @@ class Announcer:
                 return
 
 
+def ended(exit_code: int) -> str:
+    """How a target with that exit code ended, 128+n where signal n did it."""
+    try:
+        name = signal.Signals(exit_code - 128).name
+    except ValueError:
+        return f"ended with exit code {exit_code}"
+    return f"was killed by signal {exit_code - 128} ({name})"
+
+
 def reasons(command: Sequence[str], environment: Mapping[str, str], exit_code: int) -> list[str]:
     """Why no engine reported: what is certain if anything is, else what may be, one sentence each."""
     certain = [*_allow_list(environment), *_installation(command, environment)]
     if certain:
         return certain
-    early = f"The target ended with exit code {exit_code}, perhaps before its engine started."
+    early = f"The target {ended(exit_code)}, perhaps before its engine started."
     never = "The target may never have started an SGLang scheduler, or builds one itself"
     attach = 'then use speckv_debug.attach("sglang") there'
     return [*([early] if exit_code else []), f"{never} ({attach})."]

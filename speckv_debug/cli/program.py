@@ -35,6 +35,7 @@ COMMANDS = {
     "explain": "explain a rule",
 }
 MODULES = {"import": "import_"}
+NO_ARGUMENT = re.compile(r"argument (?:-\w/|-\w, )?(--[\w-]+): expected one argument$")
 UNKNOWN_COMMAND = re.compile(r"argument COMMAND: invalid choice: '(.*)' \(choose from ")
 
 
@@ -47,6 +48,8 @@ class Parser(argparse.ArgumentParser):
             message = (
                 f"there is no command {word[1]!r}. {meant(word[1], COMMANDS)}Known: {', '.join(COMMANDS)}."
             )
+        if word := NO_ARGUMENT.match(message):
+            message += f"; one that begins with a dash is written {word[1]}=-x"
         super().error(printable(message))
 
 

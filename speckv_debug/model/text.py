@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def printable(text: str) -> str:
     r"""`text` on one line, with everything that is not plainly visible escaped.
@@ -31,3 +33,12 @@ def amount(count: int, noun: str, several: str = "") -> str:
 def quantity(count: int | None, noun: str, several: str = "") -> str:
     """`1 row`, `4352 rows`: as findings write numbers, so that one finds them again in the engine's logs."""
     return f"{count} {plural(count, noun, several)}"
+
+
+def events_missing(holes: Sequence[tuple[int, int]]) -> str:
+    """`event 3 is missing`, `events 3 to 5 are missing`, or how many such holes there are and the first; each is `[first, end)`."""
+    first, end = holes[0]
+    which = f"event {first}" if end - first == 1 else f"events {first} to {end - 1}"
+    if len(holes) > 1:
+        return f"events are missing in {len(holes)} places, first {which}"
+    return f"{which} {plural(end - first, 'is', 'are')} missing"

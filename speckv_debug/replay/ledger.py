@@ -6,13 +6,14 @@ freed twice, a live page freed, …) becomes columns of facts; the laws in `chec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from speckv_debug.kernels.reserve import pages_between
+from speckv_debug.model.text import events_missing
 from speckv_debug.replay import ledger_cache, ledger_lengths, ledger_pages, ledger_rows, ledger_uses
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.further import LooksFurther
@@ -100,7 +101,7 @@ class Ledger:
         self.now = np.array([0, 0, NULL, 0, 0, NULL, 0, 0, 0, 0], dtype=np.int64)
         head = process.missing_head
         self.seen_whole = process.info.from_start and not head and not _headless(process)
-        self.why = self.facts.reason(_missing(0, head) if head else LATE)
+        self.why = self.facts.reason(events_missing([(0, head)]) if head else LATE)
         self.seq = -1
         self._prepare()
 
@@ -167,7 +168,9 @@ class Ledger:
         """Before which `seq` something is lost, ascending, and why: holes, and events that lack what they are about."""
         gaps = self.process.gaps()
         many = len(gaps) > NAMED_HOLES
-        holes = [(end, _missing_in(gaps) if many else _missing(first, end)) for first, end in gaps]
+        holes = [
+            (end, events_missing(gaps) if many else events_missing([(first, end)])) for first, end in gaps
+        ]
         return sorted([*holes, *untold(self)])
 
     def folder(self, count: int) -> Callable[[Order], None]:
@@ -262,15 +265,6 @@ class Ledger:
     def running(self) -> list[Tenure]:
         """The latest tenure of each row that is alive."""
         return [tenure for tenure in self.rows.values() if tenure.alive]
-
-
-def _missing(first: int, end: int) -> str:
-    return f"events {first} to {end - 1} are missing"
-
-
-def _missing_in(gaps: Sequence[tuple[int, int]]) -> str:
-    first, end = gaps[0]
-    return f"events are missing in {len(gaps)} places, the first is {first} to {end - 1}"
 
 
 def _headless(process: ProcessRecording) -> bool:

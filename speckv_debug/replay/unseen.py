@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from speckv_debug.model.text import events_missing
 from speckv_debug.recording.reader import ProcessRecording
 
 NOT_FROM_START = "the recording did not see the process start"
@@ -31,29 +32,28 @@ def unseen(
 
 def reasons(found: Collection[Unseen]) -> tuple[str, ...]:
     """What to tell a person, in this order; more than a few holes between events are told as one."""
-    holes = [each for each in found if each.first and each.end and each.why == _missing(each.first, each.end)]
+    holes = [
+        each
+        for each in found
+        if each.first and each.end and each.why == events_missing([(each.first, each.end)])
+    ]
     if len(holes) <= FEW_HOLES:
         return tuple(each.why for each in found)
-    first, end = holes[0].first, holes[0].end or 0
-    many = f"events are missing in {len(holes)} places, the first is {first} to {end - 1}"
+    many = events_missing([(each.first or 0, each.end or 0) for each in holes])
     others = set(holes[1:])
     return tuple(many if each is holes[0] else each.why for each in found if each not in others)
-
-
-def _missing(first: int, end: int) -> str:
-    return f"events {first} to {end - 1} are missing"
 
 
 def _head(process: ProcessRecording) -> Iterator[Unseen]:
     if not process.info.from_start:
         yield Unseen(first=None, end=None, why=NOT_FROM_START)
     elif count := process.missing_head:
-        yield Unseen(first=0, end=count, why=_missing(0, count))
+        yield Unseen(first=0, end=count, why=events_missing([(0, count)]))
 
 
 def _holes(process: ProcessRecording) -> Iterator[Unseen]:
     for first, end in process.gaps():
-        yield Unseen(first=first, end=end, why=_missing(first, end))
+        yield Unseen(first=first, end=end, why=events_missing([(first, end)]))
 
 
 def _problems(process: ProcessRecording, tables: Collection[str]) -> Iterator[Unseen]:

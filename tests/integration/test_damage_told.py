@@ -96,7 +96,7 @@ def test_many_holes_are_told_as_one(
 ) -> None:
     main([command[0], str(recording), *command[1:]])
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("unknown  events ")]
-    assert len(told) == 1 and "places, the first is" in told[0]
+    assert len(told) == 1 and "places, first event" in told[0]
     main([command[0], str(recording), *command[1:], "--json"])
     unknown = json.loads(capsys.readouterr().out)["unknown"]
     assert len([each for each in unknown if each["why"].startswith("events ")]) > 3

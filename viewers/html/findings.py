@@ -54,10 +54,11 @@ def findings_section(
         for number, root in enumerate(roots[:MOST_ROOTS], 1)
     ]
     hidden = len(roots) - len(cards)
-    more = (
-        f"{amount(hidden, 'more root cause')} not shown here; `speckv-debug check --format json` lists all."
+    option = element("code", "speckv-debug check --format json")
+    more = element(
+        "p", f"{amount(hidden, 'more root cause')} not shown here; ", option, " lists all.", class_="aside"
     )
-    tail = [element("p", more, class_="aside")] if hidden else []
+    tail = [more] if hidden else []
     return element("section", element("h2", "Where it went wrong"), *cards, *tail, id="findings")
 
 

@@ -43,16 +43,20 @@ def release_of(process: ProcessRecording, finding: Finding) -> Release | None:
 
 
 def draw_given_back(release: Release, *, wrong: bool) -> Html:
-    """What was held over what goes back; `wrong`: the law that was broken is about where the free starts."""
+    """What was held over what the release gives up; `wrong`: the law that was broken is about where the free starts.
+
+    Whether the rest went back as the release says is not its own to tell.
+    """
     kept = release.committed if release.target is None else release.target
     if kept is None or release.allocated is None or release.free_start is None:
         return Html()
     end, size = release.allocated, release.page_size or 1
     held = (Span(0, end, "reserve"), Span(0, min(kept, end), "committed"))
+    named, begins = ("goes back", "freed from") if wrong else ("due to go back", "due from")
     lanes = [
         Lane("held", held),
-        Lane("goes back", (Span(release.free_start, end, "wrong" if wrong else "freed"),)),
+        Lane(named, (Span(release.free_start, end, "wrong" if wrong else "due"),)),
     ]
     points = [Point(kept, "kept up to"), Point(end, "allocated")]
     points += [Point(page_ceil(kept, size), "page ends")] if size > 1 else []
-    return draw_axis(lanes, [*points, Point(release.free_start, "freed from", wrong)], "What goes back")
+    return draw_axis(lanes, [*points, Point(release.free_start, begins, wrong)], "What the release gives up")

@@ -85,7 +85,7 @@ def prove(finding: Finding, place: Place) -> Html:
 def _of_place(finding: Finding, place: Place) -> Iterator[tuple[str, Html]]:
     if place.release is not None:
         wrong = finding.rule == "OWN-PAGESAFE" and place.release.seq == finding.first_seq
-        yield "What goes back", draw_given_back(place.release, wrong=wrong)
+        yield "What the release gives up", draw_given_back(place.release, wrong=wrong)
     if place.lengths is not None:
         yield "Lengths as the host has them", _order(place.lengths)
     if place.named and finding.slots:

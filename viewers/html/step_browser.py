@@ -53,13 +53,13 @@ def _process(
     for step in chosen.steps:
         name = f"{step} ✗" if step in bad else str(step)
         panels.append((name, element("div", *_step(step, index, chosen.verifies[step], roots))))
-    words = element("p", _words(chosen, bool(bad), asked), class_="aside")
+    words = element("p", *_words(chosen, bool(bad), asked), class_="aside")
     if not panels:
         return element("div", words)
     return element("div", words, tabs(f"step-{number}", panels, "Steps", keys=chosen.steps))
 
 
-def _words(chosen: Chosen, found: bool, asked: tuple[int, int] | None) -> str:
+def _words(chosen: Chosen, found: bool, asked: tuple[int, int] | None) -> Iterator[Html | str]:
     if asked:
         shown = f"Embedded as asked for: steps {asked[0]} to {asked[1]}"
     else:
@@ -69,8 +69,11 @@ def _words(chosen: Chosen, found: bool, asked: tuple[int, int] | None) -> str:
             else "Embedded: the first steps, as nothing was found"
         )
     if not chosen.left_out:
-        return f"{shown}. Nothing is left out."
-    return f"{shown}. Not in this file: {chosen.left_out}. `speckv-debug report RECORDING --steps A:B` embeds steps A to B instead."
+        yield f"{shown}. Nothing is left out."
+        return
+    yield f"{shown}. Not in this file: {chosen.left_out}. "
+    yield element("code", "speckv-debug report RECORDING --steps A:B")
+    yield " embeds steps A to B instead."
 
 
 def _step(

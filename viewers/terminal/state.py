@@ -60,7 +60,7 @@ def _pool(pool: PoolState, account: Account | None) -> Iterator[str]:
         pages = f"pages {ranges(pool.dangling)}; normal until the row is written again"
         yield _line("freed, still in a row", len(pool.dangling), pages)
     if account is not None:
-        yield f"   engine's own account, {_account(account)}"
+        yield f"   {_account(account, pool.page_size)}"
 
 
 def _line(name: str, pages: int, aside: str) -> str:
@@ -73,12 +73,14 @@ def _about(pool: PoolState, use: Use) -> str:
     return printable(pool.why_unknown or "") if use is Use.UNKNOWN else ""
 
 
-def _account(account: Account) -> str:
+def _account(account: Account, page_size: int = 1) -> str:
+    """The engine counts slots, not pages, and now and then: what it said last need not fit the lines above."""
     names = ("available", "evictable", "protected", "session", "total")
     facts = [(name, getattr(account, name)) for name in names]
-    step = "" if account.step is None else f" of step {account.step}"
+    when = f"event {account.seq}" + ("" if account.step is None else f" of step {account.step}")
+    unit = "slots" if page_size == 1 else f"slots, {page_size} to a page"
     said = ", ".join(f"{name} {value:,}" for name, value in facts if value is not None)
-    return f"event {account.seq}{step}, in slots: {said}"
+    return f"engine's own account, its last before this point ({when}), in {unit}: {said}"
 
 
 def _counted(pool: CountedPool, account: Account | None, verbose: bool) -> Iterator[str]:
@@ -88,7 +90,7 @@ def _counted(pool: CountedPool, account: Account | None, verbose: bool) -> Itera
     rows = tuple((page.page, page.count, ", ".join(page.holders)) for page in pool.pages)
     yield from _listed(("page", "count", "holders"), rows, verbose)
     if account is not None:
-        yield f"   engine's own account, {_account(account)}"
+        yield f"   {_account(account)}"
 
 
 def _rings(found: Snapshot, verbose: bool) -> Iterator[str]:

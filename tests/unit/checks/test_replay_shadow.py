@@ -316,7 +316,7 @@ def test_a_hole_may_hide_what_put_it_right(missing: int) -> None:
         line["seq"] = number + (number >= missing)
     result = case.judged()
     assert not result.findings
-    assert f"events {missing} to {missing} are missing" in reasons(result)
+    assert f"event {missing} is missing" in reasons(result)
 
 
 def test_a_slot_that_the_row_names_and_the_forward_does_not_write() -> None:

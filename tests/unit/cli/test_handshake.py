@@ -127,3 +127,5 @@ def test_where_nothing_is_certain_the_exit_code_is_a_hint(bare_python: str, tmp_
     assert "ended with exit code 9" in early
     assert "speckv_debug.attach" in never
     assert reasons([bare_python], whole, 0) == [never]
+    killed, _ = reasons([bare_python], whole, 137)
+    assert killed.startswith("The target was killed by signal 9 (SIGKILL), perhaps before")

@@ -144,3 +144,13 @@ def test_the_state_at_a_step(real: str, capsys: pytest.CaptureFixture[str]) -> N
 def test_a_step_that_is_not_there(real: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["state", real, "--at", "100000"]) == 2
     assert "no event names step 100000" in (err := capsys.readouterr().err) and "The nearest: " in err
+
+
+def test_a_request_that_begins_with_a_dash_is_taken_behind_an_equals_sign(
+    small: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["history", small, "--request", "-x"])
+    assert "one that begins with a dash is written --request=-x" in capsys.readouterr().err
+    assert main(["history", small, "--request=-x"]) == 3
+    assert "no event names this request" in capsys.readouterr().err

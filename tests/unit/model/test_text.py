@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from speckv_debug.model.text import amount, printable, quantity
+from speckv_debug.model.text import amount, events_missing, printable, quantity
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,16 @@ def test_no_text_leaves_it_to_people_whether_it_is_one() -> None:
     files = [p for folder in ("speckv_debug", "viewers", "collectors") for p in (root / folder).rglob("*.py")]
     found = [(p.name, m[0]) for p in files for m in re.finditer(r"\} [a-z ]+\((?:s|es)\)", p.read_text())]
     assert len(files) > 100 and not found
+
+
+@pytest.mark.parametrize(
+    ("holes", "said"),
+    [
+        ([(3, 4)], "event 3 is missing"),
+        ([(3, 6)], "events 3 to 5 are missing"),
+        ([(3, 4), (9, 12)], "events are missing in 2 places, first event 3"),
+        ([(3, 6), (9, 12)], "events are missing in 2 places, first events 3 to 5"),
+    ],
+)
+def test_missing_events_are_told_in_the_number_that_they_are(holes: list[tuple[int, int]], said: str) -> None:
+    assert events_missing(holes) == said

@@ -22,6 +22,6 @@ def test_a_few_holes_are_named_one_by_one(count: int) -> None:
 
 
 def test_many_holes_are_counted_and_nothing_else_is() -> None:
-    many = "events are missing in 4 places, the first is 10 to 14"
+    many = "events are missing in 4 places, first events 10 to 14"
     last = Unseen(first=60, end=None, why="the end is missing")
     assert reasons([TABLE, HEAD, *holes(4), last]) == (TABLE.why, HEAD.why, many, last.why)

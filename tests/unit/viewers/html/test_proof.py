@@ -6,10 +6,12 @@ import re
 
 import pytest
 
+from speckv_debug.model.events import Release
 from speckv_debug.model.finding import Evidence, Finding
 from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
 from speckv_debug.viewers.html.cells import MOST_CELLS, WIDEST, Strip, draw_cells
 from speckv_debug.viewers.html.copies import copies_of, draw_copies
+from speckv_debug.viewers.html.given_back import draw_given_back
 from speckv_debug.viewers.html.life import MOST_EVENTS, Turn, draw_life
 from speckv_debug.viewers.html.proof import Place, prove
 from tests.reported import finding
@@ -289,3 +291,10 @@ def test_wide_cells_are_fewer_so_that_none_is_cut_off() -> None:
     drawn = draw_cells(strip, "x")
     (width,) = map(float, re.findall(r'<svg viewBox="0 0 ([0-9.]+) ', drawn))
     assert width <= WIDEST and "places not drawn" in drawn
+
+
+def test_a_release_is_drawn_as_due_and_never_as_freed_where_nobody_says_so() -> None:
+    told = Release(seq=5, committed=29, allocated=60, free_start=32, page_size=4)
+    drawn = draw_given_back(told, wrong=False)
+    assert {"due to go back", "due from 32", "page ends 32"} <= set(texts(drawn)) and "freed" not in drawn
+    assert "✗ freed from 32" in texts(draw_given_back(told, wrong=True))
