@@ -22,7 +22,7 @@ from speckv_debug.replay.pool_series import PoolSeries
 from speckv_debug.replay.snapshots import Snapshot
 from speckv_debug.replay.verify_details import CompactedTensor, Recomputed
 from speckv_debug.viewers.tui.app import InspectorApp
-from speckv_debug.viewers.tui.history import History, HistoryLine, Question
+from speckv_debug.viewers.tui.history import LIFE, History, HistoryLine, Question
 from speckv_debug.viewers.tui.inspection import Inspection, Law, OnProgress
 from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.moments import Moments
@@ -69,6 +69,19 @@ class SmallRun:
             output_tokens=(*whole.output_tokens[: n - 1], 31),
             moves=smallest_moves(ran=ran)[:n],
         )
+
+
+WHO = "row 7 epoch 1"
+LADDER = (
+    HistoryLine(80, 790, "row_alloc", WHO, "", (0, 0)),
+    HistoryLine(81, 790, "lengths", WHO, "committed 4096, allocated 4096, extend", (4096, 4096)),
+    HistoryLine(90, 811, "reserve", WHO, "committed 4096, allocated 4224", (4096, 4224)),
+    HistoryLine(91, 811, "alloc", WHO, "128 slots at position 4224, spec_reserve", (4096, 4352)),
+    HistoryLine(460, 812, "accept", WHO, "3 of 4 rows accepted", (4099, 4352)),
+    HistoryLine(461, 812, "move", "", "42083 <- 42082, accept", (4099, 4352)),
+    HistoryLine(700, None, "row_free", WHO, "finish", (0, 0)),
+)
+"""The life of request 7, with its committed and allocated lengths behind each event."""
 
 
 class SmallProcess:
@@ -167,6 +180,8 @@ class SmallProcess:
         """Of page 9999 nothing, of pool `none` there is no answer, of all else the events around the swapped move."""
         if question.pool == "none":
             raise UsageError("there is no pool none", "the pools are: full")
+        if question.kind == LIFE:
+            return History("request 7: 7 events", LADDER)
         if question.about == "9999":
             return History("page 9999 of pool full: 0 events", ())
         lines = (

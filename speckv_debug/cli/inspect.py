@@ -132,8 +132,8 @@ def _inspection(recording: Recording, policy: Policy) -> Inspection:
     from speckv_debug.checks import RULES
     from speckv_debug.viewers.tui.apart import Apart
     from speckv_debug.viewers.tui.inspection import Law
-    from speckv_debug.viewers.tui.recorded import inspection_of
+    from speckv_debug.viewers.tui.recorded import BESIDE, inspection_of
 
     laws = {rule.id: Law(rule.law, rule.look_at) for rule in RULES.values()}
-    judge = Apart(partial(Judge, recording.path, policy))
+    judge = Apart(partial(Judge, recording.path, policy), nice=BESIDE)
     return inspection_of(recording, lambda told: judge.call("check", on_told=told), laws, judge.close)

@@ -31,7 +31,7 @@ def test_verifies_and_events_can_be_drawn(file: Path, tmp_path: Path) -> None:
     import_jsonl(file, tmp_path / "run.speckv")
     answers = Here(Answers(tmp_path / "run.speckv"))
     for recorded in Recording.open(tmp_path / "run.speckv").processes:
-        process = RecordedProcess(recorded, answers, answers)
+        process = RecordedProcess(recorded, answers, answers, answers)
         steps, lookup = process.lookup.steps, process.lookup
         for index in range(0, len(steps), EVERY if file.suffix == ".xz" else 1):
             step = steps.verify(index)
@@ -45,7 +45,7 @@ def test_verifies_and_events_can_be_drawn(file: Path, tmp_path: Path) -> None:
 def draw(step: VerifyStep) -> None:
     """Each panel says something at each width, and every accepted row is in tree and table."""
     for width in (30, 77, 190):
-        drawn = {panel: [line.plain for line in panel().lines(step, width)] for panel in PANELS}
+        drawn = {panel: [line.plain for line in panel().step_lines(step, width)] for panel in PANELS}
         assert all(drawn.values())
         assert sum("●" in line for line in drawn[DraftTreePanel]) == len(set(step.accepted))
         assert len(drawn[MoveTable]) == len(step.moves) + 1

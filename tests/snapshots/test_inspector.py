@@ -9,12 +9,14 @@ from collections.abc import Awaitable, Callable
 import pytest
 from textual.pilot import Pilot
 
+from speckv_debug.errors import RecordingError
 from speckv_debug.model.finding import CheckResult
+from speckv_debug.viewers.tui import following
 from speckv_debug.viewers.tui.app import InspectorApp
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.asking import AskingScreen
-from tests.inspected import broken, clean, inspection
+from tests.inspected import SmallProcess, SmallRun, broken, clean, inspection
 from tests.smallest import LABEL
 
 SMALL, LARGE = (80, 24), (200, 60)
@@ -187,3 +189,59 @@ def test_hostile_text(snap_compare: Looks, size: tuple[int, int]) -> None:
 def test_history_of_a_slot(snap_compare: Looks, size: tuple[int, int]) -> None:
     """Four events in order, the one with a finding marked and under the cursor, what is unknown below."""
     assert looks(snap_compare, ":", *"slot 42082", "enter", size=size)
+
+
+@BOTH
+def test_the_life_of_a_request(snap_compare: Looks, size: tuple[int, int]) -> None:
+    """Seven events as a ladder to one scale: the prompt, a reserve, a verify that commits three, its move, the release; the row is named once."""
+    assert looks(snap_compare, ":", *"life 7", "enter", size=size)
+
+
+@BOTH
+def test_following(snap_compare: Looks, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty steps were judged and fifteen have come since: what was found stays, with the part that it is about, and the steps go on."""
+    release = threading.Event()
+    monkeypatch.setattr(InspectorApp, "_tick", lambda self: None)
+    monkeypatch.setattr(following, "EVERY_S", 0.05)
+
+    def longer() -> Inspection:
+        return dataclasses.replace(
+            inspection(lambda: broken() if release.wait(30) else clean(), SmallProcess(SmallRun(60))),
+            reopen=longer,
+        )
+
+    looked_at = dataclasses.replace(inspection(broken, SmallProcess(SmallRun(45))), reopen=longer)
+
+    async def grown(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, InspectorApp)
+        while app.outcome is None:
+            await pilot.pause(0.02)
+        await pilot.press("v", "G")
+        while not app.reopened or not app.progress.startswith("checking"):
+            await pilot.pause(0.02)
+        await pilot.pause(0.2)
+
+    assert snap_compare(InspectorApp(looked_at), terminal_size=size, run_before=grown)
+    release.set()
+
+
+@BOTH
+def test_a_followed_recording_is_gone(
+    snap_compare: Looks, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The place says that the recording is gone; what was read of it is still there."""
+    monkeypatch.setattr(following, "EVERY_S", 0.05)
+
+    def again() -> Inspection:
+        raise RecordingError("run.speckv is no recording", "give the folder")
+
+    async def gone(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, InspectorApp)
+        while app.outcome is None or not app.lost:
+            await pilot.pause(0.02)
+        await pilot.pause(0.2)
+
+    looked_at = dataclasses.replace(inspection(), reopen=again)
+    assert snap_compare(InspectorApp(looked_at), terminal_size=size, run_before=gone)

@@ -39,10 +39,11 @@ class Apart:
 
     Args:
         make: Makes the object, in that process; a function and arguments that can be pickled.
+        nice: How much it gives way to others where processors are few (`os.nice`): keys come first.
     """
 
-    def __init__(self, make: Callable[[], object]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], object], *, nice: int = 0) -> None:
+        self._make, self._nice = make, nice
         resource_tracker.ensure_running()  # while stderr is a file: spawning needs it, and a running app has replaced it
         self._turn = threading.Lock()
         self._process: BaseProcess | None = None
@@ -101,7 +102,7 @@ class Apart:
             self._forget()
             context = get_context("spawn")
             self._connection, other = context.Pipe()
-            self._process = context.Process(target=_serve, args=(other, self._make), daemon=True)
+            self._process = context.Process(target=_serve, args=(other, self._make, self._nice), daemon=True)
             self._process.start()
             other.close()
         return self._connection
@@ -114,8 +115,9 @@ class Apart:
         self._connection = self._process = None
 
 
-def _serve(there: Connection, make: Callable[[], object]) -> None:
+def _serve(there: Connection, make: Callable[[], object], nice: int) -> None:
     """Runs in the process of its own; nothing that is printed there may reach the screen."""
+    os.nice(nice)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

@@ -45,7 +45,7 @@ class InspectorApp(FollowingApp):
     TITLE = "speckv-debug"
     CSS_PATH = "styles.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012  so declared by Textual
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (40, "-tall")]  # noqa: RUF012  so declared by Textual
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (20, "-short"), (40, "-tall")]  # noqa: RUF012  so declared by Textual
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {DeedCommands}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("i", "overview", tooltip="Show the overview of the recording", id="go.overview", show=False),
@@ -351,7 +351,7 @@ class InspectorApp(FollowingApp):
             self.pop_screen()
 
     def action_help(self) -> None:
-        self.push_screen(Sheet("Keys and marks", help_lines(deeds(self.screen))))
+        self.push_screen(Sheet("Keys and marks", partial(help_lines, deeds(self.screen))))
 
     def action_theme(self) -> None:
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"

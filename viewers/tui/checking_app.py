@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from typing import Literal
 
@@ -45,6 +46,7 @@ class CheckingApp(App[None]):
     def start_check(self) -> None:
         """Read what is not read yet and judge, in another thread."""
         self.set_interval(1, self._tick)
+        gc.freeze()  # modules, and below what was read: else each full collection walks through them, in the middle of a frame
         self.begin_check()
 
     def begin_check(self) -> None:
@@ -54,6 +56,7 @@ class CheckingApp(App[None]):
 
     def on_steps_read(self, message: checking.StepsRead) -> None:
         self._lookups[message.process] = message.lookup
+        gc.freeze()
         self.processes_read = len(self._lookups)
         if len(self._lookups) == len(self.inspection.processes):
             self.progress, self._seconds = "checking …", 0
@@ -64,7 +67,9 @@ class CheckingApp(App[None]):
     def on_checked(self, message: checking.Checked) -> None:
         self._judging, self.stopped = not message.outcome.complete, ""
         self.progress = "replaying …" if self._judging else ""
-        self.outcome = message.outcome
+        gc.freeze()
+        if message.outcome.complete or self.outcome is None or not self.outcome.complete:
+            self.outcome = message.outcome  # else what was found before stays until all is judged anew
 
     def on_stopped(self, message: checking.Stopped) -> None:
         self._judging = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from textual.message import Message
+from textual.reactive import reactive
 
 from speckv_debug.errors import SpeckvError
 from speckv_debug.viewers.tui import checking
@@ -16,6 +17,17 @@ from speckv_debug.viewers.tui.lookup import StepLookup
 
 EVERY_S = 2.0
 ENDED = "the recording has ended: no more steps will come"
+
+
+MISSED = 3
+"""Looks in a row that find nothing: then it is no part that was just being renamed."""
+
+
+@dataclass
+class Lost(Message):
+    """The recording can't be read any more."""
+
+    why: str
 
 
 @dataclass
@@ -31,12 +43,16 @@ class FollowingApp(CheckingApp):
 
     Attributes:
         following: Whether more may come.
+        lost: Why it can't be read any more, else empty.
         reopened: Whether it has grown since it was opened.
     """
 
+    following: reactive[bool] = reactive(False)
+
     def __init__(self, inspection: Inspection) -> None:
         super().__init__(inspection)
-        self.following = inspection.reopen is not None
+        self.set_reactive(FollowingApp.following, inspection.reopen is not None)
+        self.lost, self._missed = "", 0
         self._looking_again = False
         self._behind = False
         self.reopened = False
@@ -57,12 +73,26 @@ class FollowingApp(CheckingApp):
         old = self.inspection
         try:
             new = None if old.reopen is None else old.reopen()
-            if new is not None and (new.events_recorded > old.events_recorded or new.ended):
-                self.post_message(Grown(new, {each.label: each.lookup for each in new.processes}))
-        except (SpeckvError, OSError):
-            pass  # a part is just being renamed: the next look finds it
+            if new is not None and new.events_recorded < old.events_recorded:
+                self._miss("it holds fewer events than before")
+            elif new is not None:
+                self._missed = 0
+                if new.events_recorded > old.events_recorded or new.ended:
+                    self.post_message(Grown(new, {each.label: each.lookup for each in new.processes}))
+        except (SpeckvError, OSError) as error:
+            self._miss(getattr(error, "what", str(error)))
         finally:
             self._looking_again = False
+
+    def _miss(self, why: str) -> None:
+        """Runs beside the screen; a part may just be being renamed, so that the next look finds it."""
+        self._missed += 1
+        if self._missed == MISSED:
+            self.post_message(Lost(why))
+
+    def on_lost(self, message: Lost) -> None:
+        self.lost, self.following = message.why, False
+        self.say(f"the recording is gone ({message.why}); what was read of it stays here")
 
     def on_grown(self, message: Grown) -> None:
         """Take the longer recording over; the check of a shorter one is not given up, but what waited for its check is."""

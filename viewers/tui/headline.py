@@ -35,7 +35,7 @@ def headline(
     if outcome is None:
         return Content.assemble((f"⋯ {progress}", ink.DOUBT), "\n", facts)
     if outcome.complete and progress:
-        before = f"⋯ {progress}; of what was there before: {_verdict(outcome)}"
+        before = f"⋯ {progress}; judged {outcome.part}: {_verdict(outcome)}"
         return Content.assemble((before, ink.DOUBT), "\n", facts)
     sign, style = SIGNS[sure(outcome.result)]
     return Content.assemble((f"{sign} {_verdict(outcome)}", style), "\n", facts)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from textual.content import Content
 
 from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.drawing import hanging
 from speckv_debug.viewers.tui.keys import Deed, by_area
 
 MARKS = (
@@ -14,6 +15,8 @@ MARKS = (
     ("! W", ink.DOUBT, "a warning: a law is broken, or something could not be taken for sure"),
     ("· N", ink.FAINT, "a note: it never changes the verdict"),
     ("? ", ink.DOUBT, "unknown: what it needs was not recorded"),
+    ("⋯", ink.FAINT, "behind the count: something of this place is still being worked out"),
+    ("↻", ink.FAINT, "the recording is followed while it grows"),
     ("●", ink.GOOD, "an accepted verify row"),
     ("○", ink.FAINT, "a rejected verify row"),
     ("=", "", "source and target are the same slot, nothing has to move"),
@@ -22,12 +25,13 @@ MARKS = (
 )
 
 
-def help_lines(listed: Iterable[Deed]) -> Iterator[Content]:
-    """The actions by area with their keys, then the marks."""
+def help_lines(listed: Iterable[Deed], width: int) -> Iterator[Content]:
+    """The actions by area with their keys, then the marks; what is long goes on below its beginning."""
     for area, deeds in by_area(listed).items():
         yield Content.styled(area, f"bold {ink.PLACE}")
         for deed in deeds:
-            yield Content.assemble((f"  {' '.join(deed.keys):<16} ", ink.STRONG), deed.sentence)
+            keys = Content.styled(f"  {' '.join(deed.keys):<16} ", ink.STRONG)
+            yield from hanging(keys, Content(deed.sentence), width)
     yield Content.styled("marks", f"bold {ink.PLACE}")
     for mark, style, meaning in MARKS:
-        yield Content.assemble((f"  {mark:<16} ", style), meaning)
+        yield from hanging(Content.styled(f"  {mark:<16} ", style), Content(meaning), width)

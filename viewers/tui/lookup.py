@@ -96,6 +96,11 @@ class StepLookup:
         index = int(np.searchsorted(self.steps.seq, seq))
         return index if index < len(self.steps) and self.steps.seq[index] == seq else None
 
+    @property
+    def last_step(self) -> int | None:
+        """The highest step number, None without any."""
+        return int(self._sorted_step[-1]) if len(self) and self._sorted_step[-1] >= 0 else None
+
     def nearest_step(self, step: int) -> int | None:
         """The recorded step number nearest to `step` (the lower one of two), or None without any."""
         known = self._sorted_step[self._sorted_step >= 0]

@@ -31,12 +31,14 @@ class Outcome:
         entries: All findings, root causes first, each followed by its consequences.
         marks: Process label → index of a verify → the findings there.
         complete: Whether the check is over; else these are the findings so far.
+        last_step: The last step of what was judged, None where none was recorded.
     """
 
     result: CheckResult
     entries: tuple[Entry, ...] = ()
     marks: Mapping[str, Marks] = field(default_factory=dict)
     complete: bool = True
+    last_step: int | None = None
 
     @property
     def roots(self) -> int:
@@ -55,6 +57,11 @@ class Outcome:
         return min(steps, default=None)
 
     @property
+    def part(self) -> str:
+        """Of which part of a recording that has grown since this is the outcome."""
+        return "before" if self.last_step is None else f"to step {self.last_step:,}"
+
+    @property
     def _bad(self) -> list[Entry]:
         return [entry for entry in self.entries if entry.finding.severity is not Severity.NOTE]
 
@@ -69,7 +76,8 @@ def outcome_of(result: CheckResult, lookups: Mapping[str, StepLookup], *, comple
         if entry.place is not None:
             here = marks[entry.place.process]
             here[entry.place.index] = (*here.get(entry.place.index, ()), entry.finding)
-    return Outcome(result, entries, marks, complete)
+    last = max((step for each in lookups.values() if (step := each.last_step) is not None), default=None)
+    return Outcome(result, entries, marks, complete, last)
 
 
 def consequences_of(outcome: Outcome, root: Entry) -> tuple[Finding, ...]:

@@ -24,6 +24,9 @@ from speckv_debug.viewers.tui.inspection import Inspection, Law, OnProgress, OnT
 from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.moments import Moments
 
+FOR_KEYS, BESIDE = 2, 10
+"""How much the processes give way to the screen: those that answer a key, those that work on their own."""
+
 
 class RecordedProcess:
     """One process; nothing is read before it is asked for.
@@ -31,11 +34,13 @@ class RecordedProcess:
     Args:
         process: The process.
         answers: Answers questions about single slots and requests.
-        replays: Replays the ledger, which takes longer and keeps what it replayed.
+        replays: Replays the ledger to one event and to others, which takes longer and keeps what it replayed.
+        through: Replays the ledger once from end to end; nobody waits for a page map behind it.
     """
 
-    def __init__(self, process: ProcessRecording, answers: Caller, replays: Caller) -> None:
-        self._process, self._answers, self._replays = process, answers, replays
+    def __init__(self, process: ProcessRecording, answers: Caller, replays: Caller, through: Caller) -> None:
+        self._process, self._answers, self._replays, self._through = process, answers, replays, through
+        self._series: tuple[PoolSeries, ...] | None = None
 
     @property
     def label(self) -> str:
@@ -99,13 +104,14 @@ class RecordedProcess:
 
     def give_up(self) -> None:
         """End what is being worked out; whoever waits is told."""
-        self._replays.cancel()
-        self._answers.cancel()
+        for caller in (self._replays, self._through, self._answers):
+            caller.cancel()
 
     def series(self, on_progress: OnProgress) -> tuple[PoolSeries, ...]:
         """The pools over time, the main one first."""
-        found = self._replays.call("series", self.label, on_told=on_progress)
-        return cast("tuple[PoolSeries, ...]", found)
+        if self._series is None:
+            self._series = self._through.call("series", self.label, on_told=on_progress)
+        return self._series
 
     def page_map(self, seq: int, pool: str | None, on_progress: OnProgress) -> PageMap:
         """Owner and use of every page of a pool after event `seq`."""
@@ -128,16 +134,23 @@ def inspection_of(
     stop_check: Callable[[], None] = lambda: None,
 ) -> Inspection:
     """Look at `recording`; nothing is read yet."""
-    answers, replays = (Apart(partial(Answers, recording.path)) for _ in range(2))
+    make = partial(Answers, recording.path)
+    answers, replays, through = (
+        Apart(make, nice=FOR_KEYS),
+        Apart(make, nice=FOR_KEYS),
+        Apart(make, nice=BESIDE),
+    )
 
     def stop() -> None:
         stop_check()
-        answers.close()
-        replays.close()
+        for each in (answers, replays, through):
+            each.close()
 
     return Inspection(
         name=recording.path.name,
-        processes=tuple(RecordedProcess(process, answers, replays) for process in recording.processes),
+        processes=tuple(
+            RecordedProcess(process, answers, replays, through) for process in recording.processes
+        ),
         check=check,
         stop=stop,
         laws=laws,

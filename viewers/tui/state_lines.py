@@ -54,7 +54,8 @@ def _pool(pool: PoolState, account: Account | None) -> Iterator[StateLine]:
             f"{len(pool.dangling):>9,}  {'':7}  freed, still in a row: pages {ranges(pool.dangling)}"
         )
     if account is not None:
-        yield StateLine(f"{'':9}  engine's own account: {_account(account)}")
+        yield StateLine(f"{'':9}  engine's own account, in slots, at event {account.seq}:")
+        yield StateLine(f"  {_account(account)}")
 
 
 def _about(pool: PoolState, use: Use) -> str:
@@ -66,8 +67,7 @@ def _about(pool: PoolState, use: Use) -> str:
 def _account(account: Account) -> str:
     names = ("available", "evictable", "protected", "session", "total")
     facts = [(name, getattr(account, name)) for name in names]
-    said = ", ".join(f"{name} {value:,}" for name, value in facts if value is not None)
-    return f"{said} slots at event {account.seq}"
+    return ", ".join(f"{name} {value:,}" for name, value in facts if value is not None)
 
 
 def _counted(pool: CountedPool) -> Iterator[StateLine]:

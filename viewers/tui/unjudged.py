@@ -10,6 +10,7 @@ from speckv_debug.model.finding import CheckResult, Unknown
 from speckv_debug.model.left_out import left_out
 from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.drawing import hanging
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.outline import Outcome
 
@@ -47,23 +48,23 @@ def unknowns(outcome: Outcome | None) -> Iterator[str]:
         yield f"{unknown.rule} can't be judged {times}: {printable(unknown.why)}"
 
 
-def sheet(inspection: Inspection, outcome: Outcome | None) -> Iterator[Content]:
+def sheet(inspection: Inspection, outcome: Outcome | None, width: int) -> Iterator[Content]:
     """Everything: each problem of the recording, each rule with what it missed."""
     if inspection.problems:
         yield Content.styled("not readable", f"bold {ink.PLACE}")
-        yield from (Content(f"  {printable(problem)}") for problem in inspection.problems)
+        for problem in inspection.problems:
+            yield from hanging(Content("  "), Content(printable(problem)), width)
     missed = [] if outcome is None else missed_by(outcome.result)
     if outcome is not None:
         yield Content.styled(_share(outcome.result), f"bold {ink.PLACE}")
     for unknown in missed:
-        yield Content.assemble(
-            (f"  {unknown.rule:<14}", ink.STRONG), f"{unknown.instances:>9,}  ", printable(unknown.why)
-        )
+        rule = Content.assemble((f"  {unknown.rule:<14}", ink.STRONG), f"{unknown.instances:>9,}  ")
+        yield from hanging(rule, Content(printable(unknown.why)), width)
     if not missed and outcome is not None:
         yield Content("  nothing was left unjudged")
     for name, said in [] if outcome is None else left_out(outcome.result):
         yield Content.styled(name, f"bold {ink.PLACE}")
-        yield Content(f"  {printable(said)}")
+        yield from hanging(Content("  "), Content(printable(said)), width)
 
 
 def missed_by(result: CheckResult) -> list[Unknown]:

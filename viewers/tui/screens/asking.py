@@ -75,12 +75,18 @@ class AskingScreen(Screen[None]):
 
     def _start(self, job: Callable[[], None]) -> None:
         self._at_work, self._next_job = True, None
+        self.asking_changed()
         self.run_worker(job, thread=True, group="ask", exit_on_error=False)
 
     def _go_on(self) -> None:
         self._at_work = False
         if self._next_job is not None:
             self._next_job()
+        else:
+            self.asking_changed()
+
+    def asking_changed(self) -> None:
+        """It has been asked, or answered."""
 
     def asking_progressed(self, words: str) -> None:
         """What is being done, and how much of it is done."""

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Static
 
 from speckv_debug.model.events import Event
 from speckv_debug.model.text import printable
@@ -15,6 +14,7 @@ from speckv_debug.viewers.tui.outline import Outcome
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
 from speckv_debug.viewers.tui.widgets.event_list import EventList, whole
+from speckv_debug.viewers.tui.widgets.lines import Said
 from speckv_debug.viewers.tui.widgets.prompt import Prompt
 
 AROUND = 500
@@ -58,7 +58,7 @@ class EventsScreen(InspectorScreen):
 
     def body(self) -> ComposeResult:
         yield EventList(id="events")
-        yield Static(id="event")
+        yield Said(id="event")
 
     def on_mount(self) -> None:
         self._begin()
@@ -104,7 +104,7 @@ class EventsScreen(InspectorScreen):
         event = self.query_one(EventList).chosen
         if event is not None:
             self._seq = event.seq
-            self.query_one("#event", Static).update(whole(event))
+            self.query_one("#event", Said).say(whole(event))
 
     def on_line_list_chosen(self) -> None:
         lookup = self.inspector.lookups.get(self._process)

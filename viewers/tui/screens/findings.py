@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.widgets import Static
 
 from speckv_debug.viewers.tui import unjudged
 from speckv_debug.viewers.tui.findings_filter import FindingsFilter
@@ -18,6 +18,7 @@ from speckv_debug.viewers.tui.screens.filtered import FilteredScreen
 from speckv_debug.viewers.tui.screens.sheet import Sheet
 from speckv_debug.viewers.tui.widgets.finding_detail import FindingDetail
 from speckv_debug.viewers.tui.widgets.finding_list import FindingList
+from speckv_debug.viewers.tui.widgets.lines import Said
 
 
 class FindingsScreen(FilteredScreen):
@@ -66,11 +67,11 @@ class FindingsScreen(FilteredScreen):
         self._find = find
 
     def body(self) -> ComposeResult:
-        yield Static(id="headline")
+        yield Said(id="headline")
         with Container(id="findings-and-detail"):
             yield FindingList(id="findings")
             yield FindingDetail(id="detail")
-        yield Static(id="unknown")
+        yield Said(id="unknown")
 
     def on_mount(self) -> None:
         self.focus_body()
@@ -89,16 +90,16 @@ class FindingsScreen(FilteredScreen):
         self.call_after_refresh(self._summarise)
 
     def _summarise(self) -> None:
-        line = self.query_one("#unknown", Static)
+        line = self.query_one("#unknown", Said)
         width = self.size.width - line.gutter.width
-        line.update(unjudged.summary(self.inspector.inspection, self.inspector.outcome, width))
+        line.say(unjudged.summary(self.inspector.inspection, self.inspector.outcome, width))
 
     def progress_changed(self) -> None:
         if self.inspector.stopped:
             self._list()
         app = self.inspector
         words = headline(app.inspection, app.lookups, app.outcome, app.progress)
-        self.query_one("#headline", Static).update(words)
+        self.query_one("#headline", Said).say(words)
 
     def _list(self, at: Entry | None = None) -> None:
         outcome, findings = self.inspector.outcome, self.query_one(FindingList)
@@ -146,8 +147,8 @@ class FindingsScreen(FilteredScreen):
             self.inspector.open_events(self.inspector.inspection.labels[0], 0)
 
     def action_unknown(self) -> None:
-        lines = unjudged.sheet(self.inspector.inspection, self.inspector.outcome)
-        self.app.push_screen(Sheet("Not judged", lines))
+        text = partial(unjudged.sheet, self.inspector.inspection, self.inspector.outcome)
+        self.app.push_screen(Sheet("Not judged", text))
 
     @property
     def chosen(self) -> Entry | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.widgets import Static
 
 from speckv_debug.model.text import printable
 from speckv_debug.viewers.tui import ink
@@ -12,6 +11,7 @@ from speckv_debug.viewers.tui.history import USAGE, History, Question
 from speckv_debug.viewers.tui.outline import Outcome
 from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
 from speckv_debug.viewers.tui.widgets.history_list import NO_EVENT, HistoryList
+from speckv_debug.viewers.tui.widgets.lines import Said
 from speckv_debug.viewers.tui.widgets.prompt import Prompt
 
 
@@ -40,7 +40,7 @@ class HistoryScreen(InspectorScreen):
 
     def body(self) -> ComposeResult:
         yield HistoryList(id="history-list")
-        yield Static(id="unseen")
+        yield Said(id="unseen")
 
     def on_mount(self) -> None:
         self._begin()
@@ -66,7 +66,7 @@ class HistoryScreen(InspectorScreen):
     def _list(self, found: History, empty: str = NO_EVENT) -> None:
         self.query_one(HistoryList).show(found.lines, self._marked(), printable(empty))
         said = [Content.styled(f"unknown  {printable(why)}", ink.DOUBT) for why in found.unseen]
-        self.query_one("#unseen", Static).update(Content("\n").join(said))
+        self.query_one("#unseen", Said).say(*said)
         self.query_one("#unseen").display = bool(said)
         self.locate(self._process, self._question.words, count=printable(found.title))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -19,10 +18,6 @@ from speckv_debug.viewers.tui.widgets.prompt import Prompt
 
 if TYPE_CHECKING:
     from speckv_debug.viewers.tui.app import InspectorApp
-
-
-ROOMY = 100
-"""Columns from which the footer has room for the palette's key as well."""
 
 
 class InspectorScreen(AskingScreen):
@@ -52,11 +47,14 @@ class InspectorScreen(AskingScreen):
         yield PlaceBar()
         yield from self.body()
         yield Prompt()
-        yield KeyBar(compact=True)
+        yield KeyBar()
 
     def body(self) -> ComposeResult:
         """The widgets between the place and the prompt."""
         raise NotImplementedError
+
+    def asking_changed(self) -> None:
+        self.query_one(PlaceBar).waiting = self.asking
 
     def outcome_changed(self, outcome: Outcome | None) -> None:
         """The check has ended, or has not yet."""
@@ -71,9 +69,7 @@ class InspectorScreen(AskingScreen):
         self.watch(self.inspector, "outcome", self._outcome_changed)
         self.watch(self.inspector, "progress", self._progress_changed)
         self.watch(self.inspector, "processes_read", self.steps_read, init=False)
-
-    def on_resize(self, event: events.Resize) -> None:
-        self.query_one(KeyBar).show_command_palette = event.size.width >= ROOMY
+        self.watch(self.inspector, "following", self._progress_changed, init=False)
 
     def _outcome_changed(self, outcome: Outcome | None) -> None:
         self._progress_changed()
@@ -83,10 +79,10 @@ class InspectorScreen(AskingScreen):
         app = self.inspector
         state = state_of(app.outcome, app.progress)
         if app.outcome is not None and app.outcome.complete and (app.checking or app.stopped):
-            state = Content.assemble("before: ", state, (f" · {app.progress}", ink.DOUBT))
-        if app.following:
-            state = Content.assemble(state, ("  ↻ following", ink.FAINT))
-        self.query_one(PlaceBar).state = state
+            state = Content.assemble(f"{app.outcome.part}: ", state, (f" · {app.progress}", ink.DOUBT))
+        bar = self.query_one(PlaceBar)
+        bar.aside = "↻ following" if app.following else "! recording gone" if app.lost else ""
+        bar.state = state
         self.progress_changed()
 
     def locate(self, *crumbs: str, count: str = "") -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.widgets import Static
 
 from speckv_debug.replay.pool_series import PoolSeries
 from speckv_debug.viewers.tui import unjudged
@@ -19,6 +19,7 @@ from speckv_debug.viewers.tui.widgets.accept_chart import AcceptChart
 from speckv_debug.viewers.tui.widgets.cause_detail import CauseDetail
 from speckv_debug.viewers.tui.widgets.finding_detail import FindingDetail
 from speckv_debug.viewers.tui.widgets.finding_list import FindingList
+from speckv_debug.viewers.tui.widgets.lines import Said
 from speckv_debug.viewers.tui.widgets.missing_list import MissingList
 from speckv_debug.viewers.tui.widgets.pool_chart import PoolChart
 from speckv_debug.viewers.tui.widgets.process_list import ProcessLine, ProcessList
@@ -51,7 +52,7 @@ class OverviewScreen(InspectorScreen):
         return -1
 
     def body(self) -> ComposeResult:
-        yield Static(id="headline")
+        yield Said(id="headline")
         with Container(id="causes"):
             yield FindingList(id="roots")
             yield CauseDetail(id="cause")
@@ -145,7 +146,7 @@ class OverviewScreen(InspectorScreen):
         if app.stopped and (app.outcome is None or not app.outcome.entries):
             self.query_one(FindingList).wait(app.stopped)
         words = headline(app.inspection, app.lookups, app.outcome, app.progress)
-        self.query_one("#headline", Static).update(words)
+        self.query_one("#headline", Said).say(words)
 
     @property
     def chosen(self) -> Entry | None:
@@ -171,8 +172,8 @@ class OverviewScreen(InspectorScreen):
             self.inspector.open_events(self._process, 0)
 
     def action_unknown(self) -> None:
-        lines = unjudged.sheet(self.inspector.inspection, self.inspector.outcome)
-        self.app.push_screen(Sheet("Not judged", lines))
+        text = partial(unjudged.sheet, self.inspector.inspection, self.inspector.outcome)
+        self.app.push_screen(Sheet("Not judged", text))
 
     def action_find(self) -> None:
         self.inspector.open_findings(find=True)

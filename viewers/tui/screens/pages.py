@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
+from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import Static
 
+from speckv_debug.errors import SpeckvError
 from speckv_debug.model.text import printable
 from speckv_debug.replay.holders import PageHolders
 from speckv_debug.replay.page_map import PageMap
 from speckv_debug.replay.pool_series import PoolSeries
+from speckv_debug.viewers.tui.apart import Cancelled
 from speckv_debug.viewers.tui.history import Question
 from speckv_debug.viewers.tui.inspection import OnProgress
 from speckv_debug.viewers.tui.outline import Entry, Outcome
+from speckv_debug.viewers.tui.page_search import WANTS, find_page, find_pool
 from speckv_debug.viewers.tui.screens.scrubbing import ScrubbingScreen
+from speckv_debug.viewers.tui.widgets.lines import Said
 from speckv_debug.viewers.tui.widgets.page_detail import PageDetail
 from speckv_debug.viewers.tui.widgets.page_grid import PageGrid
 from speckv_debug.viewers.tui.widgets.page_legend import PageLegend
@@ -29,11 +34,20 @@ from speckv_debug.viewers.tui.widgets.scrub_bar import ScrubBar
 PLAY_S = 0.25
 TALL = 40
 """Lines from which on the pool is drawn over time as well."""
-Found = tuple[PageMap, PageHolders | None, PoolSeries | None]
+REPLAYING = "the pages are being replayed; x gives up"
+Found = tuple[PageMap, PageHolders | None]
 
 
 class PagesScreen(ScrubbingScreen):
     """The map, what its signs mean, and the page under the cursor."""
+
+    @dataclass
+    class SeriesRead(Message):
+        """The pools of a process over time, or why they are not known."""
+
+        process: str
+        series: tuple[PoolSeries, ...] | None
+        why: str = ""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "play", "Play", tooltip="Play step by step, or stop", id="pages.play"),
@@ -47,13 +61,14 @@ class PagesScreen(ScrubbingScreen):
         self._map: PageMap | None = None
         self._series: tuple[PoolSeries, ...] | None = None
         self._timer: Timer | None = None
+        self._reading = False
 
     def body(self) -> ComposeResult:
         yield ScrubBar(id="scrub")
         with Container(id="map-and-page"):
             with Container(id="map"):
                 yield PageGrid(id="grid")
-                yield Static(id="replaying")
+                yield Said([Content(REPLAYING)], id="replaying")
                 yield PoolChart(id="pages-over-time")
             with Container(id="beside-map"):
                 yield PageDetail(id="page")
@@ -61,6 +76,11 @@ class PagesScreen(ScrubbingScreen):
 
     def focus_body(self) -> None:
         self.query_one(PageGrid).focus()
+
+    def show(self, process: str, seq: int) -> None:
+        if process != self.process:
+            self._series, self._map, self._pool, self._page = None, None, None, None
+        super().show(process, seq)
 
     @property
     def map(self) -> PageMap | None:
@@ -74,17 +94,12 @@ class PagesScreen(ScrubbingScreen):
         page = self._page if self._page is not None else found.first
         inside = found.first <= page < found.first + len(found)
         holders = process.holders(seq, page, found.pool) if inside else None
-        series = self._series
-        if series is None and self.app.size.height >= TALL:
-            series = process.series(tell)
-        self._series = series
-        mine = [each for each in series or () if each.pool == found.pool]
-        return found, holders, mine[0] if mine else None
+        return found, holders
 
     def looked(self, found: Found) -> None:
         """Draw what was found."""
-        self._map, holders, series = found
-        self.query_one(PoolChart).show(series)
+        self._map, holders = found
+        self._draw_series()
         grid = self.query_one(PageGrid)
         self.query_one("#replaying").display = False
         grid.display = True
@@ -95,6 +110,32 @@ class PagesScreen(ScrubbingScreen):
         self._page = grid.page
         self._describe(holders)
 
+    def _draw_series(self) -> None:
+        """The pool over time, which is replayed beside the map where there is room for it."""
+        if self._series is not None and self._map is not None:
+            mine = [each for each in self._series if each.pool == self._map.pool]
+            self.query_one(PoolChart).show(mine[0] if mine else None)
+        elif self._series is None and not self._reading and self.app.size.height >= TALL:
+            self._reading = True
+            self.run_worker(self._read_series, thread=True, group="series", exit_on_error=False)
+
+    def _read_series(self) -> None:
+        """Runs beside the screen."""
+        process = self.inspector.inspection.process(self.process)
+        try:
+            read = self.SeriesRead(process.label, process.series(lambda share: None))
+        except (SpeckvError, Cancelled, RuntimeError) as error:
+            read = self.SeriesRead(process.label, None, f"not replayed: {error}")
+        self.post_message(read)
+
+    def on_pages_screen_series_read(self, message: SeriesRead) -> None:
+        self._reading = False
+        if message.series is None:
+            self.query_one(PoolChart).show(None, printable(message.why))
+        elif message.process == self.process:
+            self._series = message.series
+            self._draw_series()
+
     def asking_progressed(self, words: str) -> None:
         self._say(f"{words}; x gives up")
 
@@ -102,8 +143,8 @@ class PagesScreen(ScrubbingScreen):
         self._say(why)
 
     def _say(self, words: str) -> None:
-        told = self.query_one("#replaying", Static)
-        told.update(Content(printable(words)))
+        told = self.query_one("#replaying", Said)
+        told.say(Content(printable(words)))
         told.display = True
         self.query_one(PageGrid).display = self._map is not None and words.endswith("x gives up")
 
@@ -115,6 +156,10 @@ class PagesScreen(ScrubbingScreen):
 
     def crumbs(self) -> tuple[str, ...]:
         return (f"pages of {self._map.pool}" if self._map is not None else "pages",)
+
+    def on_page_grid_gathered(self, event: PageGrid.Gathered) -> None:
+        if self._map is not None:
+            self.query_one(PageLegend).show(self._map, event.per)
 
     def on_page_grid_moved(self, event: PageGrid.Moved) -> None:
         self._page = event.page
@@ -151,23 +196,47 @@ class PagesScreen(ScrubbingScreen):
             self.action_scrub(1)
 
     def action_pool(self, by: int) -> None:
-        pools = self.inspector.inspection.process(self.process).pools
+        pools = self._pools
         if len(pools) < 2:
             self.inspector.say("there is one pool whose pages can be followed")
             return
         here = pools.index(self._pool) if self._pool in pools else 0
-        self._pool, self._page, self._map = pools[(here + by) % len(pools)], None, None
-        self.ask_again()
+        self._show_pool(pools[(here + by) % len(pools)])
 
     def outcome_changed(self, outcome: Outcome | None) -> None:
         self.draw_bar()
 
+    def steps_read(self) -> None:
+        """More steps have come: the pool over time is longer."""
+        if self.inspector.following:
+            self._series = None
+        super().steps_read()
+
     def action_find(self) -> None:
-        self.query_one(Prompt).ask("page", "go to page number")
+        self.query_one(Prompt).ask("page", WANTS)
 
     def on_prompt_entered(self, event: Prompt.Entered) -> None:
         if event.purpose == "page" and event.text.strip():
-            if event.text.strip().isdecimal() and len(event.text.strip()) < 18:
-                self.query_one(PageGrid).page = int(event.text)
-            else:
-                self.inspector.say(f"{event.text!r} is no page number")
+            self._find(event.text.strip())
+
+    def _find(self, text: str) -> None:
+        """Go to a page, or to a pool by its name."""
+        pool = find_pool(self._pools, text)
+        if pool is not None:
+            self._show_pool(pool)
+            return
+        grid = self.query_one(PageGrid)
+        page = None if self._map is None else find_page(self._map, text, grid.page)
+        if page is None:
+            self.inspector.say(f"no page of {text!r} here: {WANTS}")
+        else:
+            grid.page = page
+
+    @property
+    def _pools(self) -> tuple[str, ...]:
+        return self.inspector.inspection.process(self.process).pools
+
+    def _show_pool(self, pool: str) -> None:
+        self._pool, self._page, self._map = pool, None, None
+        self._say(REPLAYING)
+        self.ask_again()

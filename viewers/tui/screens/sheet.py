@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -10,7 +10,23 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
+
+from speckv_debug.viewers.tui.widgets.lines import Lines
+
+OfWidth = Callable[[int], Iterable[Content]]
+
+
+class SheetText(Lines):
+    """Text that is laid out for the width of its sheet."""
+
+    WRAPS = True
+
+    def __init__(self, text: OfWidth) -> None:
+        super().__init__()
+        self._text = text
+
+    def lines(self, width: int, height: int) -> Iterable[Content]:
+        return self._text(width)
 
 
 class Sheet(ModalScreen[None]):
@@ -22,16 +38,15 @@ class Sheet(ModalScreen[None]):
         Binding("up,k", "scroll(-1)", "Up", id="move.up", show=False),
     ]
 
-    def __init__(self, title: str, lines: Iterable[Content]) -> None:
+    def __init__(self, title: str, text: OfWidth) -> None:
         super().__init__()
-        self._heading = title
-        self._lines = tuple(lines)
+        self._heading, self._text = title, text
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="sheet") as sheet:
             sheet.border_title = self._heading
             sheet.border_subtitle = "escape closes"
-            yield Static(Content("\n").join(self._lines))
+            yield SheetText(self._text)
 
     def action_scroll(self, by: int) -> None:
         self.query_one("#sheet").scroll_relative(y=by, animate=False)

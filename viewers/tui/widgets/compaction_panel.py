@@ -26,7 +26,7 @@ class CompactionPanel(StepPanel):
 
     tensors: tuple[CompactedTensor, ...] = ()
 
-    def lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
+    def step_lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
         if not self.tensors:
             yield Content.styled("no compaction of this step was recorded", ink.FAINT)
         for tensor in self.tensors:

@@ -18,7 +18,7 @@ class DraftTreePanel(StepPanel):
 
     TITLE = "Draft tree"
 
-    def lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
+    def step_lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
         rows = list(_walk(step.tree))
         if not rows:
             yield Content.styled("no draft token was recorded", ink.FAINT)

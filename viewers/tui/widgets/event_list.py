@@ -35,7 +35,7 @@ class EventList(LineList):
     def mark(self, marked: frozenset[int]) -> None:
         """Mark other events."""
         self._marked = marked
-        self.refresh()
+        self.redraw()
 
     @property
     def count(self) -> int:

@@ -6,17 +6,24 @@ from collections.abc import Iterator
 
 from textual.containers import ScrollableContainer
 from textual.content import Content
-from textual.widgets import Static
 
 from speckv_debug.model.finding import Finding
 from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.drawing import hanging
 from speckv_debug.viewers.tui.inspection import Law
 from speckv_debug.viewers.tui.outline import Entry
 from speckv_debug.viewers.tui.widgets.evidence import evidence_lines
 from speckv_debug.viewers.tui.widgets.finding_list import where
+from speckv_debug.viewers.tui.widgets.lines import Said
 
 LABEL = 12
+
+
+class Unwrapped(Said):
+    """An evidence table may be wider than there is room: one scrolls sideways."""
+
+    WRAPS = False
 
 
 class FindingDetail(ScrollableContainer):
@@ -27,8 +34,8 @@ class FindingDetail(ScrollableContainer):
         self._entry: Entry | None = None
         self._law: Law | None = None
 
-    def compose(self) -> Iterator[Static]:
-        yield Static()
+    def compose(self) -> Iterator[Said]:
+        yield Unwrapped()
 
     def show(self, entry: Entry | None, law: Law | None) -> None:
         """Draw `entry`, or nothing."""
@@ -39,7 +46,7 @@ class FindingDetail(ScrollableContainer):
     def on_resize(self) -> None:
         width = self.scrollable_content_region.width
         lines = [] if self._entry is None else finding_lines(self._entry, self._law, width)
-        self.query_one(Static).update(Content("\n").join(lines))
+        self.query_one(Said).say(*lines)
 
 
 def finding_lines(entry: Entry, law: Law | None, width: int) -> Iterator[Content]:
@@ -88,8 +95,7 @@ def _field(name: str, text: str | None, width: int) -> Iterator[Content]:
     """The name once, the text beside it, wrapped; nothing without a text."""
     if not text:
         return
-    for number, line in enumerate(Content(printable(text)).wrap(max(16, width - LABEL))):
-        yield Content.assemble((f"{'' if number else name:<{LABEL}}", ink.FAINT), line)
+    yield from hanging(Content.styled(f"{name:<{LABEL}}", ink.FAINT), Content(printable(text)), width)
 
 
 def _known(number: int | None) -> str:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from textual.content import Content
-from textual.widgets import Static
 
 from speckv_debug.model.finding import Finding
 from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.widgets.finding_list import SIGNS
+from speckv_debug.viewers.tui.widgets.lines import Lines
 
 TALL = 40
 """Lines from which on every finding is shown in full, not the first one alone."""
 
 
-class FindingsHere(Static):
+class FindingsHere(Lines):
     """Not there at all without a finding; the findings screen has each in full."""
 
     def __init__(self) -> None:
@@ -27,19 +27,15 @@ class FindingsHere(Static):
         """Draw these."""
         self._findings = findings
         self.display = bool(findings)
-        self.border_title = "Finding" if len(findings) == 1 else amount(len(findings), "finding")
-        self.on_resize()
+        self.retitle(Content("Finding" if len(findings) == 1 else amount(len(findings), "finding")))
+        self.redraw()
 
-    def on_resize(self) -> None:
-        width = max(16, self.content_region.width)
-        first, *others = self._findings or (None,)
-        lines = [] if first is None else list(finding_lines(first, width))
-        for finding in others:
-            if self.app.size.height >= TALL:
-                lines += finding_lines(finding, width)
+    def lines(self, width: int, height: int) -> Iterable[Content]:
+        for number, finding in enumerate(self._findings):
+            if not number or self.app.size.height >= TALL:
+                yield from finding_lines(finding, width)
             else:
-                lines.append(_title(finding).truncate(width, ellipsis=True))
-        self.update(Content("\n").join(lines))
+                yield _title(finding).truncate(width, ellipsis=True)
 
 
 def finding_lines(finding: Finding, width: int) -> Iterator[Content]:

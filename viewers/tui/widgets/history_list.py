@@ -9,6 +9,8 @@ from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.history import HistoryLine
 from speckv_debug.viewers.tui.widgets.line_list import LineList
 
+ROOMY = 100
+"""Cells from which on names and ladder need not be short."""
 NO_EVENT = "no event of this process is about it"
 
 
@@ -40,7 +42,7 @@ class HistoryList(LineList):
     def mark(self, marked: frozenset[int]) -> None:
         """Mark other events."""
         self._marked = marked
-        self.refresh()
+        self.redraw()
 
     @property
     def count(self) -> int:
@@ -52,12 +54,14 @@ class HistoryList(LineList):
         return self._history[self.cursor] if self._history else None
 
     def heading(self, width: int) -> Content:
-        ladder = f"{'█ committed ░ reserve':<{self._ladder(width)}}  " if self._longest else ""
-        return Content(f"    {'event':>9}  {'step':>7}  {'what':<18} {ladder}who, slots and why")
+        cells = self._ladder(width)
+        legend = "█ committed ░ reserve" if cells > 20 else "█ committed"
+        ladder = f"{legend:<{cells}}  " if self._longest else ""
+        return Content(f"    {'event':>9}  {'step':>7}  {'what':<{_what(width)}} {ladder}who, slots and why")
 
     def _ladder(self, width: int) -> int:
         """Cells of a request's lengths, drawn to one scale all along its life."""
-        return min(60, max(21, width // 4))
+        return min(60, width // 4) if width >= ROOMY else 14
 
     def _rung(self, index: int, width: int) -> Content:
         rung, before = self._history[index].rung, self._history[index - 1].rung if index else None
@@ -73,14 +77,27 @@ class HistoryList(LineList):
             " " * (cells - allocated + 2),
         )
 
+    def _who(self, index: int) -> str:
+        """Along a request's life its row is named where it becomes another one; there is no room to waste beside the ladder."""
+        line = self._history[index]
+        before = next(
+            (self._history[at].who for at in range(index - 1, -1, -1) if self._history[at].who), None
+        )
+        again = line.rung is not None and before == line.who
+        return f"{printable(line.who)}  " if line.who and not again else ""
+
     def line(self, index: int, width: int) -> Content:
         line = self._history[index]
         return Content.assemble(
             ("✗ " if line.seq in self._marked else "  ", ink.BAD),
             (f"{line.seq:>9}  ", ink.FAINT),
             f"{'-' if line.step is None else line.step:>7}  ",
-            (f"{printable(line.event):<18} ", ink.STRONG),
+            (f"{printable(line.event):<{_what(width)}} ", ink.STRONG),
             self._rung(index, width),
-            (f"{printable(line.who)}  " if line.who else "", ink.PLACE),
+            (self._who(index), ink.PLACE),
             printable(line.what),
         )
+
+
+def _what(width: int) -> int:
+    return 18 if width >= ROOMY else 12

@@ -2,49 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.dom import DOMNode
+
+from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.widgets.lines import Lines
 
 FIRST = ("help", "quit")
 """Actions whose keys stand first where there is no room for all: help names the others."""
+Key = tuple[str, str, Binding, DOMNode]
+"""As it is shown, its word, what it is bound to, and whose it is."""
 
 
-class KeyBar(Footer):
-    """Textual's footer; where it has no room for all, only the keys that fit as a whole."""
+class KeyBar(Lines):
+    """Keys with their words, as many as fit as a whole; a click does what the key does."""
 
-    def compose(self) -> ComposeResult:
-        needed = sum(len(key) + len(word) + 2 for key, word in self._keys())
-        if self.app.size.width >= needed + (4 if self.show_command_palette else 0):
-            yield from super().compose()
-        else:
-            yield Static(self._fitting(self.app.size.width))
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, lambda screen: self.redraw())
 
-    def on_resize(self, event: events.Resize) -> None:
-        self.refresh(recompose=True)
+    def lines(self, width: int, height: int) -> Iterable[Content]:
+        yield Content("").join(_word(key, word) for key, word, *_ in self._fitting(width)).rstrip()
 
-    def _fitting(self, width: int) -> Content:
-        """Keys with their words, as many as fit."""
-        line = Content()
-        for key, word in self._keys():
-            more = Content.assemble((key, "$footer-key-foreground bold"), f" {word} ")
-            if line.cell_length + more.cell_length > width:
+    async def on_click(self, event: events.Click) -> None:
+        left = self.gutter.left
+        for key, word, binding, node in self._fitting(self.content_region.width):
+            left += _word(key, word).cell_length
+            if event.x < left:
+                await self.app.run_action(binding.action, node)
+                return
+
+    def _fitting(self, width: int) -> list[Key]:
+        """All keys in the order of the bindings if there is room for them, else the first ones by rank."""
+        keys, width = list(self._keys()), width + 1  # nobody misses the blank behind the last one
+        needed = sum(_word(key, word).cell_length for key, word, *_ in keys)
+        if needed <= width:
+            palette = self._palette()
+            return [*keys, *(each for each in palette if needed + _word(*each[:2]).cell_length <= width)]
+        fitting: list[Key] = []
+        for each in sorted(keys, key=lambda key: _rank(key[2])):
+            width -= _word(*each[:2]).cell_length
+            if width < 0:
                 break
-            line += more
-        return line
+            fitting.append(each)
+        return fitting
 
-    def _keys(self) -> Iterator[tuple[str, str]]:
-        shown: dict[str, Binding] = {}
+    def _keys(self) -> Iterator[Key]:
+        shown: dict[str, Key] = {}
+        seen: set[str] = set()
         for active in self.screen.active_bindings.values():
-            if active.binding.show:
-                shown.setdefault(active.binding.id or active.binding.action, active.binding)
-        for binding in sorted(shown.values(), key=_rank):
-            if binding.description:
-                yield self.app.get_key_display(binding), binding.description
+            binding, group = active.binding, active.binding.group
+            if not (binding.show and binding.description and active.enabled):
+                continue
+            name, word = binding.id or binding.action, binding.description
+            key = self.app.get_key_display(binding)
+            if group is not None and name not in seen:
+                word, before = group.description, shown.get(group.description)
+                shown[word] = ((before[0] if before else "") + key, word, binding, active.node)
+            elif group is None:
+                shown.setdefault(name, (key, word, binding, active.node))
+            seen.add(name)
+        yield from shown.values()
+
+    def _palette(self) -> Iterator[Key]:
+        """The key that lists all commands: for where there is room."""
+        for active in self.screen.active_bindings.values():
+            if active.binding.action == "command_palette":
+                yield self.app.get_key_display(active.binding), "Commands", active.binding, active.node
+
+
+def _word(key: str, word: str) -> Content:
+    return Content.assemble((key, ink.KEY), f" {word} ")
 
 
 def _rank(binding: Binding) -> int:

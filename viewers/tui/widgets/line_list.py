@@ -8,14 +8,18 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.visual import Visual
+from textual.style import Style
 
 from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.drawing import strip_of
+
+MOST_KEPT = 1000
+"""Drawn lines that are kept, some ten screens."""
 
 
 class LineList(ScrollView, can_focus=True):
@@ -58,6 +62,11 @@ class LineList(ScrollView, can_focus=True):
 
     empty = "nothing to show"
 
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._strips: dict[tuple[int, int, Style], Strip] = {}
+        """Line, width and ground → what was drawn: what comes into sight again is not drawn again."""
+
     @property
     def count(self) -> int:
         """How many lines there are."""
@@ -73,9 +82,11 @@ class LineList(ScrollView, can_focus=True):
 
     def lines_changed(self, cursor: int = 0) -> None:
         """Draw again after the lines became others; the cursor goes to line `cursor`, in the middle."""
+        self._strips = {}
         self.virtual_size = Size(0, self.count + self._top)
         self.set_reactive(LineList.cursor, self.validate_cursor(cursor))
         self._scroll_to_line(self.cursor - self._page // 2)
+        self.call_after_refresh(self._place_scrollbar)
         self.refresh()
         if self.count:
             self.post_message(self.Moved(self.cursor))
@@ -93,12 +104,25 @@ class LineList(ScrollView, can_focus=True):
 
     def watch_cursor(self, old: int, new: int) -> None:
         if old != new and self.count:
+            top = self.scroll_offset.y
             self._show_cursor()
-            self.refresh()
+            if self.scroll_offset.y == top:  # else all of it is drawn again
+                rows = (index - top + self._top for index in (old, new))
+                self.refresh(*(Region(0, row, self.size.width, 1) for row in rows))
             self.post_message(self.Moved(new))
+
+    def redraw(self) -> None:
+        """Draw the same lines again: their marks have become others."""
+        self._strips = {}
+        self.refresh()
 
     def on_resize(self) -> None:
         self._show_cursor()
+
+    def _place_scrollbar(self) -> None:
+        """One that appears with these lines has not heard of the scrolling before it was there."""
+        if self.show_vertical_scrollbar:
+            self.vertical_scrollbar.position = self.scroll_offset.y
 
     def _show_cursor(self) -> None:
         top = self.scroll_offset.y
@@ -111,23 +135,27 @@ class LineList(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        heading = self.heading(width)
-        if heading is not None and y == 0:
-            return self._strip(heading, width, "line-list--heading")
+        if self._top and y == 0:
+            return strip_of(
+                self.heading(width) or Content(""), width, self.get_visual_style("line-list--heading")
+            )
         index = self.scroll_offset.y + y - self._top
         if not self.count and y == self._top:
-            return self._strip(Content.styled(self.empty, ink.FAINT), width)
+            return strip_of(Content.styled(f"  {self.empty}", ink.FAINT), width, self.visual_style)
         if not 0 <= index < self.count:
-            return self._strip(Content(""), width)
-        here = index == self.cursor
-        line = Content.assemble("› " if here else "  ", self.line(index, max(0, width - 2)))
-        return self._strip(line, width, *(["line-list--cursor"] if here else []))
+            return Strip.blank(width, self.visual_style.rich_style)
+        return self._line_strip(index, width)
 
-    def _strip(self, line: Content, width: int, *component: str) -> Strip:
-        style = self.get_visual_style(*component) if component else self.visual_style
-        line = line.truncate(width, ellipsis=True)
-        strips = Visual.to_strips(self, line, width, 1, style, pad=True, apply_selection=False)
-        return strips[0] if strips else Strip.blank(width, style.rich_style)
+    def _line_strip(self, index: int, width: int) -> Strip:
+        here = index == self.cursor
+        ground = self.get_visual_style("line-list--cursor") if here else self.visual_style
+        found = self._strips.get((index, width, ground))
+        if found is None:
+            if len(self._strips) >= MOST_KEPT:
+                self._strips.clear()
+            line = Content.assemble("› " if here else "  ", self.line(index, max(0, width - 2)))
+            found = self._strips[index, width, ground] = strip_of(line, width, ground)
+        return found
 
     def action_move(self, by: int) -> None:
         self.cursor += by

@@ -21,7 +21,7 @@ class MoveTable(StepPanel):
 
     moves_recorded = True
 
-    def lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
+    def step_lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
         if not step.moves:
             yield Content.styled("no accepted row was recorded", ink.FAINT)
             return

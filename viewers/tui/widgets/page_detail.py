@@ -28,7 +28,7 @@ class PageDetail(Panel):
         """Draw a page of this map; `holders` None while they are being asked for."""
         self._map, self._page, self._holders = found, page, holders
         start = page * found.page_size
-        self.border_title = Content(f"Page {page:,} · slots [{start}, {start + found.page_size})")
+        self.retitle(Content(f"Page {page:,} · slots [{start}, {start + found.page_size})"))
         self.redraw()
 
     def lines(self, width: int, height: int) -> Iterable[Content]:

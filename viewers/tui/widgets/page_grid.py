@@ -8,16 +8,17 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.visual import Visual
+from textual.style import Style
 
 from speckv_debug.replay.page_map import Cells, PageMap, cells
 from speckv_debug.replay.pool_state import Use
 from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.drawing import merged, strip_of, strip_of_runs
 from speckv_debug.viewers.tui.page_signs import SIGNS, sign_of
 
 GROUP = 8
@@ -57,12 +58,21 @@ class PageGrid(ScrollView, can_focus=True):
 
         page: int
 
+    @dataclass
+    class Gathered(Message):
+        """So many pages make a cell now."""
+
+        per: int
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._map: PageMap | None = None
         self._cells: Cells | None = None
         self._per: int | None = None
-        self._line: list[tuple[str, str]] = []
+        self._known: dict[tuple[int, int], tuple[str, str]] = {}
+        """Use and holder → sign and look, in this map."""
+        self._strips: dict[tuple[int, int, int, Style], Strip] = {}
+        """Line, the cursor's cell in it, width and ground → what was drawn of this map."""
 
     @property
     def per(self) -> int:
@@ -92,7 +102,10 @@ class PageGrid(ScrollView, can_focus=True):
     def _gather(self) -> None:
         if self._map is None:
             return
-        self._cells = cells(self._map, self.per)
+        before, per = self._cells, self.per
+        self._cells, self._strips, self._known = cells(self._map, per), {}, {}
+        if before is None or before.per != per:
+            self.post_message(self.Gathered(per))
         self.virtual_size = Size(0, -(-len(self._cells.use) // self.columns))
         self.set_reactive(PageGrid.page, self.validate_page(self.page))
         self._follow()
@@ -104,14 +117,20 @@ class PageGrid(ScrollView, can_focus=True):
 
     def watch_page(self, old: int, new: int) -> None:
         if old != new:
+            top = self.scroll_offset.y
             self._follow()
-            self.refresh()
+            if self.scroll_offset.y == top and self._map is not None:  # else all of it is drawn again
+                rows = {self._cell_of(page) // self.columns - top for page in (old, new)}
+                self.refresh(*(Region(0, row, self.size.width, 1) for row in rows))
             self.post_message(self.Moved(new))
 
     @property
     def _at(self) -> int:
         """The cell of the cursor."""
-        return 0 if self._map is None else (self.page - self._map.first) // self.per
+        return self._cell_of(self.page)
+
+    def _cell_of(self, page: int) -> int:
+        return 0 if self._map is None else (page - self._map.first) // self.per
 
     def _follow(self) -> None:
         line, top, height = self._at // self.columns, self.scroll_offset.y, max(1, self.size.height)
@@ -124,31 +143,45 @@ class PageGrid(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         width, number = self.scrollable_content_region.width, self.scroll_offset.y + y
-        found, gathered = self._map, self._cells
-        line = Content("")
-        if found is not None and gathered is not None and not len(found) and y == 0:
-            line = Content.styled("this pool has no page that an event names", ink.FAINT)
-        elif found is not None and gathered is not None and number * self.columns < len(gathered.use):
-            line = self._drawn(found, gathered, number)
-        strips = Visual.to_strips(self, line, width, 1, self.visual_style, pad=True, apply_selection=False)
-        return strips[0] if strips else Strip.blank(width)
+        found, gathered, ground = self._map, self._cells, self.visual_style
+        if found is None or gathered is None or (y and not len(found)):
+            return Strip.blank(width, ground.rich_style)
+        if not len(found):
+            return strip_of(
+                Content.styled("this pool has no page that an event names", ink.FAINT), width, ground
+            )
+        columns = self.columns
+        if number * columns >= len(gathered.use):
+            return Strip.blank(width, ground.rich_style)
+        at = self._at - number * columns
+        key = number, at if 0 <= at < columns else -1, width, ground
+        if key not in self._strips:
+            self._strips[key] = strip_of_runs(self._drawn(found, gathered, number, columns), width, ground)
+        return self._strips[key]
 
-    def _drawn(self, found: PageMap, gathered: Cells, number: int) -> Content:
-        first, cursor = number * self.columns, self._at
-        last = min(first + self.columns, len(gathered.use))
-        runs: list[tuple[str, str]] = [(f"{found.first + first * gathered.per:>{self._label},}  ", ink.FAINT)]
-        uses = gathered.use[first:last].tolist()
-        holders, mixed = gathered.holder[first:last].tolist(), gathered.mixed[first:last].tolist()
-        for at, (number_of_use, holder, is_mixed) in enumerate(zip(uses, holders, mixed, strict=True)):
-            use = Use(number_of_use)
-            sign = sign_of(use, None if holder < 0 else found.holders[holder])
-            style = SIGNS[use][1] + (" italic" if is_mixed else "")
-            if first + at == cursor:
-                style = f"reverse {style}"
-            _add(runs, sign, style)
+    def _drawn(self, found: PageMap, gathered: Cells, number: int, columns: int) -> list[tuple[str, str]]:
+        first, cursor = number * columns, self._at
+        part = slice(first, min(first + columns, len(gathered.use)))
+        label = f"{found.first + first * gathered.per:>{self._label},}  "
+        runs: list[tuple[str, str]] = [(label, ink.FAINT)]
+        uses, holders = gathered.use[part].tolist(), gathered.holder[part].tolist()
+        for at, (use, holder, is_mixed) in enumerate(
+            zip(uses, holders, gathered.mixed[part].tolist(), strict=True)
+        ):
+            sign, look = self._signs(found, use, holder)
+            look += " italic" if is_mixed else ""
+            runs.append((sign, f"reverse {look}" if first + at == cursor else look))
             if at % GROUP == GROUP - 1:
-                _add(runs, " ", "")
-        return Content.assemble(*runs)
+                runs.append((" ", ""))
+        return merged(runs)
+
+    def _signs(self, found: PageMap, use: int, holder: int) -> tuple[str, str]:
+        """Sign and look of a cell."""
+        if (use, holder) not in self._known:
+            kind = Use(use)
+            sign = sign_of(kind, None if holder < 0 else found.holders[holder])
+            self._known[use, holder] = sign, SIGNS[kind][1]
+        return self._known[use, holder]
 
     def action_move(self, by: int) -> None:
         self.page += by * self.per
@@ -186,11 +219,3 @@ class PageGrid(ScrollView, can_focus=True):
             self.page = page
             if event.chain == 2:
                 self.action_choose()
-
-
-def _add(runs: list[tuple[str, str]], text: str, style: str) -> None:
-    """Append to the last run if it looks the same."""
-    if runs and runs[-1][1] == style:
-        runs[-1] = (runs[-1][0] + text, style)
-    else:
-        runs.append((text, style))

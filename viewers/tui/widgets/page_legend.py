@@ -29,8 +29,8 @@ class PageLegend(Panel):
         self._map = found
         cell = "one cell a page" if per == 1 else f"{per:,} pages a cell"
         size = "" if found.whole else " that events name"
-        self.border_title = Content(
-            f"{amount(len(found), 'page')}{size} of {amount(found.page_size, 'slot')} · {cell}"
+        self.retitle(
+            Content(f"{amount(len(found), 'page')}{size} of {amount(found.page_size, 'slot')} · {cell}")
         )
         self.redraw()
 

@@ -2,48 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.reactive import reactive
-from textual.widgets import Static
 
 from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.widgets.lines import Lines
 
 BETWEEN = " ▸ "
 LEAST = 6
+WAITING = "⋯"
 
 
-class PlaceBar(Static):
+class PlaceBar(Lines):
     """Crumbs on the left, which give way, and the state of the check on the right, which stays."""
 
-    ALLOW_SELECT = False
-
-    crumbs: reactive[tuple[str, ...]] = reactive(())
-    count: reactive[str] = reactive("")
-    state: reactive[Content] = reactive(Content(""))
+    crumbs: reactive[tuple[str, ...]] = reactive((), repaint=False)
+    count: reactive[str] = reactive("", repaint=False)
+    state: reactive[Content] = reactive(Content(""), repaint=False, always_update=True)
+    aside: reactive[str] = reactive("", repaint=False)
+    """What is good to know beside the state; where there is no room its sign alone stands there."""
+    waiting: reactive[bool] = reactive(False, repaint=False)
+    """Whether something that belongs to this place is still being worked out: `⋯` behind the count."""
 
     def watch_crumbs(self) -> None:
-        self._draw()
+        self.redraw()
 
     def watch_count(self) -> None:
-        self._draw()
+        self.redraw()
 
     def watch_state(self) -> None:
-        self._draw()
+        self.redraw()
 
-    def on_resize(self) -> None:
-        self._draw()
+    def watch_aside(self) -> None:
+        self.redraw()
 
-    def _draw(self) -> None:
-        right = Content.assemble((self.count, ink.FAINT), "   " if self.count else "", self.state)
-        room = max(0, self.content_region.width - right.cell_length - 2)
+    def watch_waiting(self) -> None:
+        self.redraw()
+
+    def lines(self, width: int, height: int) -> Iterable[Content]:
+        count = f"{self.count} {WAITING}" if self.waiting else f"{self.count}  " if self.count else ""
+        right = Content.assemble((count, ink.FAINT), "  " if count else "", self.state)
+        if self.aside:
+            fits = width - right.cell_length - len(self.aside) - 4 >= _least(self.crumbs)
+            right = right.append(Content.styled(f"  {self.aside if fits else self.aside[0]}", ink.FAINT))
+        room = max(0, width - right.cell_length - 2)
         names = shortened(self.crumbs, room)
         left = Content.styled(BETWEEN, ink.FAINT).join(Content.styled(name, ink.STRONG) for name in names)
-        self.update(Content.assemble(left.truncate(room, ellipsis=True, pad=True), "  ", right))
+        yield Content.assemble(left.truncate(room, ellipsis=True, pad=True), "  ", right)
 
 
 def shortened(names: tuple[str, ...], room: int) -> list[str]:
-    """The names, to be joined in `room` cells; what leads there gives way before the place itself."""
+    """The names, to be joined in `room` cells; what leads there gives way before the place itself, and in the end goes."""
+    while len(names) > 1 and _least(names) > room:
+        names = names[1:]
     excess = sum(map(cell_len, names)) + len(BETWEEN) * (len(names) - 1) - room
     cut = []
     for name in names:
@@ -51,3 +65,11 @@ def shortened(names: tuple[str, ...], room: int) -> list[str]:
         excess -= give
         cut.append(name if not give else set_cell_size(name, cell_len(name) - give - 1) + "…")
     return cut
+
+
+def _least(names: tuple[str, ...]) -> int:
+    """Cells that these need with the last one whole."""
+    if not names:
+        return 0
+    before = sum(min(cell_len(name), LEAST) for name in names[:-1])
+    return before + cell_len(names[-1]) + len(BETWEEN) * (len(names) - 1)

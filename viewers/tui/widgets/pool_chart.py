@@ -41,9 +41,7 @@ class PoolChart(Panel):
         """Draw a pool; without one say why."""
         self._series, self._why = series, why
         if series is not None:
-            self.border_title = Content(
-                f"Pages of pool {printable(series.pool)} over time, of {series.pages:,}"
-            )
+            self.retitle(Content(f"Pages of pool {printable(series.pool)} over time, of {series.pages:,}"))
         self.redraw()
 
     def lines(self, width: int, height: int) -> Iterable[Content]:

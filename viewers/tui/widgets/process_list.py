@@ -33,7 +33,7 @@ class ProcessList(Panel):
     def show(self, shown: Sequence[ProcessLine]) -> None:
         """List these."""
         self._shown = shown
-        self.border_title = Content("Processes and ranks" if len(shown) > 1 else "Process")
+        self.retitle(Content("Processes and ranks" if len(shown) > 1 else "Process"))
         self.redraw()
 
     def lines(self, width: int, height: int) -> Iterable[Content]:

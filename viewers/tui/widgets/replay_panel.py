@@ -21,7 +21,7 @@ class ReplayPanel(StepPanel):
     results: tuple[Recomputed, ...] = ()
     told = "c computes it again"
 
-    def lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
+    def step_lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
         if not self.results:
             yield Content.styled(printable(self.told), ink.FAINT)
             return

@@ -21,7 +21,7 @@ class RoomBar(StepPanel):
 
     TITLE = "Room"
 
-    def lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
+    def step_lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
         room = Room.of(step)
         if room is None:
             return [Content.styled("the length before this verify was not recorded", ink.FAINT)]
@@ -131,7 +131,7 @@ def _pointers(pointers: list[tuple[int, str]]) -> Iterator[Content]:
 
 
 def _legend(room: Room) -> Content:
-    parts: list[str | tuple[str, str]] = [f"█ committed {room.before}  "]
+    parts: list[str | tuple[str, str]] = [f"█ before {room.before}  "]
     parts.append((f"▓ this verify {f'+{room.after - room.before}' if room.known else 'unknown'}  ", ink.GOOD))
     if room.drafted > room.after:
         parts.append((f"▒ rejected {room.drafted - room.after}  ", ink.DOUBT))
@@ -140,5 +140,5 @@ def _legend(room: Room) -> Content:
     else:
         parts.append((f"░ allocated to {room.allocated}", ink.FAINT))
     if room.host_committed is not None and room.host_committed != room.before:
-        parts.append((f"  host knew {room.host_committed} committed", ink.FAINT))
+        parts.append((f"  host knew {room.host_committed}", ink.FAINT))
     return Content.assemble(*parts)

@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from textual.content import Content
-from textual.widgets import Static
 
 from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.drawing import merged
 from speckv_debug.viewers.tui.lookup import Ints
+from speckv_debug.viewers.tui.widgets.lines import Lines
 
 COLUMNS = " ▁▂▃▄▅▆▇█"
 
 
-class RunChart(Static):
+class RunChart(Lines):
     """Mean accept length of all listed verifies, as many to a column as needed."""
-
-    ALLOW_SELECT = False
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._accept_len: Ints = np.zeros(0, np.int64)
         self._marked: Ints = np.zeros(0, np.int64)
         self._cursor = 0
-        self._columns = ""
+        self._columns: str | None = None
 
     def show(self, accept_len: Ints, marked: Ints) -> None:
         """Draw these accept lengths; `marked` are the indices with a finding."""
         self._accept_len, self._marked = accept_len, marked
-        self.on_resize()
+        self._columns = None
+        self.redraw()
 
     def point_at(self, index: int) -> None:
         """Move the cursor mark."""
         self._cursor = index
-        self._draw()
+        self.redraw()
 
     def on_resize(self) -> None:
-        self._columns = columns(self._accept_len, self.content_region.width)
-        self._draw()
+        self._columns = None
+        self.redraw()
 
-    def _draw(self) -> None:
+    def lines(self, width: int, height: int) -> Iterable[Content]:
+        if self._columns is None:
+            self._columns = columns(self._accept_len, width)
         marks = pointers(len(self._accept_len), len(self._columns), self._marked, self._cursor)
-        parts = ((mark, ink.BAD if mark == "✗" else ink.PLACE) for mark in marks)
-        self.update(Content.assemble((self._columns, ink.GOOD), "\n", *parts))
+        yield Content.styled(self._columns, ink.GOOD)
+        yield Content.assemble(*merged([(mark, ink.BAD if mark == "✗" else ink.PLACE) for mark in marks]))
 
 
 def columns(accept_len: Ints, width: int) -> str:

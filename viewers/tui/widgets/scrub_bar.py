@@ -8,17 +8,16 @@ import numpy as np
 from textual import events
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.drawing import merged
 from speckv_debug.viewers.tui.lookup import Ints
 from speckv_debug.viewers.tui.moments import Moments
+from speckv_debug.viewers.tui.widgets.lines import Lines
 
 
-class ScrubBar(Static):
+class ScrubBar(Lines):
     """A click goes to the step below it."""
-
-    ALLOW_SELECT = False
 
     class Picked(Message):
         """A place of the line was clicked."""
@@ -38,7 +37,7 @@ class ScrubBar(Static):
         """Draw the place `index`; `marked` are places with a finding."""
         self._moments, self._index, self._playing = moments, index, playing
         self._marked = np.unique(np.fromiter(marked, np.int64))
-        self.on_resize()
+        self.redraw()
 
     @property
     def _ends(self) -> tuple[str, str]:
@@ -47,18 +46,20 @@ class ScrubBar(Static):
         first, last = f"{found.axis} {int(found.at[0])} ", f" {int(found.at[-1])}"
         return first, last + (" ▶" if self._playing else "")
 
-    def on_resize(self) -> None:
+    def lines(self, width: int, height: int) -> Iterable[Content]:
         found = self._moments
         if found is None or not len(found):
             return
         left, right = self._ends
-        cells = max(8, self.content_region.width - len(left) - len(right))
+        cells = max(8, width - len(left) - len(right))
         line = ["─"] * cells
         for at in np.unique(self._marked * cells // len(found)).tolist():
             line[at] = "✗"
         line[self._index * cells // len(found)] = "●"
-        parts = ((sign, ink.BAD if sign == "✗" else ink.PLACE if sign == "●" else ink.FAINT) for sign in line)
-        self.update(Content.assemble((left, ink.FAINT), *parts, (right, ink.FAINT)))
+        looks = {"✗": ink.BAD, "●": ink.PLACE, "─": ink.FAINT}
+        yield Content.assemble(
+            (left, ink.FAINT), *merged([(sign, looks[sign]) for sign in line]), (right, ink.FAINT)
+        )
 
     def on_click(self, event: events.Click) -> None:
         found = self._moments

@@ -39,7 +39,7 @@ class StepList(LineList):
     def mark(self, marks: Marks) -> None:
         """Show other findings."""
         self._marks = marks
-        self.refresh()
+        self.redraw()
 
     @property
     def count(self) -> int:

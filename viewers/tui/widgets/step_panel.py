@@ -7,35 +7,31 @@ from typing import ClassVar
 
 from textual.content import Content
 from textual.reactive import reactive
-from textual.widgets import Static
 
 from speckv_debug.model.verify import VerifyStep
+from speckv_debug.viewers.tui.widgets.lines import Lines
 
 
-class StepPanel(Static):
+class StepPanel(Lines):
     """Draws `step` as lines, anew when its width changes; subclasses say how."""
 
+    WRAPS = True
     TITLE: ClassVar[str] = ""
 
-    step: reactive[VerifyStep | None] = reactive(None)
+    step: reactive[VerifyStep | None] = reactive(None, repaint=False)
 
-    def on_mount(self) -> None:
-        self.border_title = self.TITLE
+    def __init__(self) -> None:
+        super().__init__(self.TITLE)
 
-    def lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
+    def step_lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
         """The drawing, for a panel of `width` cells."""
         raise NotImplementedError
 
+    def lines(self, width: int, height: int) -> Iterable[Content]:
+        return () if self.step is None else self.step_lines(self.step, width)
+
     def watch_step(self) -> None:
         self.redraw()
-
-    def on_resize(self) -> None:
-        self.redraw()
-
-    def redraw(self) -> None:
-        """Draw what is known now."""
-        lines = [] if self.step is None else self.lines(self.step, self.content_region.width)
-        self.update(Content("\n").join(lines))
 
 
 def token_name(row_letter: str, token: int | None) -> str:

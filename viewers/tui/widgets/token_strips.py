@@ -20,7 +20,7 @@ class TokenStrips(StepPanel):
 
     TITLE = "Same length, one token apart"
 
-    def lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
+    def step_lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
         if not step.kv_tokens:
             yield Content.styled("no accepted row was recorded", ink.FAINT)
             return

@@ -15,7 +15,7 @@ from speckv_debug.viewers.tui.widgets.step_panel import StepPanel
 class VerifyFacts(StepPanel):
     """What does not show in the drawings; the important things first, the end is cut if need be."""
 
-    def lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
+    def step_lines(self, step: VerifyStep, width: int) -> Iterable[Content]:
         facts = Content.styled(" · ", ink.FAINT).join(_facts(step))
         yield facts.truncate(width, ellipsis=True)
 

@@ -51,7 +51,7 @@ def test_what_begins_as_a_question_and_is_none_says_how_to_ask(typed: str) -> No
 def process(tmp_path_factory: pytest.TempPathFactory) -> RecordedProcess:
     recording = broken_run(tmp_path_factory.mktemp("history"))
     answers = Here(Answers(recording.path))
-    return RecordedProcess(recording.processes[0], answers, answers)
+    return RecordedProcess(recording.processes[0], answers, answers, answers)
 
 
 def test_a_recorded_request_has_its_verifies_in_order(process: RecordedProcess) -> None:
@@ -105,7 +105,7 @@ async def test_a_slot_is_asked_for_and_an_event_opened() -> None:
 async def test_the_life_of_the_request_in_sight() -> None:
     async with inspecting() as (app, pilot):
         await pilot.press("enter", "t")
-        await until(pilot, lambda: "life 7 of pool full: 4 events" in text_of(app))
+        await until(pilot, lambda: "request 7: 7 events" in text_of(app))
         await pilot.press("n")
         assert here(app)[0] in (StepScreen, EventsScreen)
 

@@ -6,6 +6,7 @@ import pytest
 
 from speckv_debug.viewers.tui.app import InspectorApp
 from speckv_debug.viewers.tui.places import Place
+from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from speckv_debug.viewers.tui.widgets.key_bar import KeyBar
 from tests.inspected import LABEL, inspection
 
@@ -16,22 +17,30 @@ async def bottom(width: int, place: Place | None) -> str:
     async with app.run_test(size=(width, 24)) as pilot:
         await pilot.pause()
         bar = app.screen.query_one(KeyBar)
-        while not bar.children:
-            await pilot.pause(0.02)
-        await pilot.pause()
         strips = app.screen._compositor.render_strips()
-        return strips[bar.region.y].text
+        return strips[bar.region.y].text.strip()
 
 
 @pytest.mark.parametrize("place", [None, Place(LABEL, 36)], ids=["findings", "step"])
 @pytest.mark.parametrize("width", [16, 30, 40, 60, 79])
 async def test_a_narrow_one_shows_whole_keys(width: int, place: Place | None) -> None:
     shown = await bottom(width, place)
-    assert shown.startswith("f1 Help q Quit ")
+    assert shown.startswith("f1 Help q Quit")
     assert shown.count("Help") == 1
     words = {"Help", "Quit", "Open", "Find", "Go", "to", "Events", "Unknown", "Steps", "Next", "Request"}
-    words |= {"Findings", "Pages", "State", "Replay", "Back"}
+    words |= {"Findings", "Pages", "State", "Replay", "Step", "←→"}
     assert {word for word in shown.split() if len(word) > 1} <= words | {"f1"}
+
+
+async def test_a_click_does_what_the_key_does() -> None:
+    app = InspectorApp(inspection())
+    async with app.run_test(size=(120, 24)) as pilot:
+        await pilot.pause()
+        bar = app.screen.query_one(KeyBar)
+        shown = app.screen._compositor.render_strips()[bar.region.y].text
+        await pilot.click(KeyBar, offset=(shown.index("Steps"), 0))
+        await pilot.pause()
+        assert isinstance(app.screen, StepsScreen)
 
 
 async def test_a_wide_one_shows_all_keys() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from speckv_debug.replay.page_map import Holder
 from speckv_debug.replay.pool_state import Use
+from speckv_debug.viewers.tui.inspection import OnProgress
+from speckv_debug.viewers.tui.moments import Moments
 from speckv_debug.viewers.tui.page_signs import SIGNS, sign_of
 from speckv_debug.viewers.tui.screens.history import HistoryScreen
 from speckv_debug.viewers.tui.screens.pages import PagesScreen
 from speckv_debug.viewers.tui.screens.state import StateScreen
 from speckv_debug.viewers.tui.widgets.page_grid import PageGrid
-from tests.inspected import inspection, text_of
+from tests.inspected import SmallProcess, SmallRun, broken, inspection, text_of
 from tests.inspecting import here, inspecting, until
 
 CONFLICT_ROW = "····7777 777777rr ··8✗8888 88r···LL LLLLTTTT TTTT··ss ··~·w··· ····!??·"
@@ -105,7 +109,7 @@ async def test_the_state_lists_pools_counted_pages_rings_and_requests() -> None:
         assert "pool c128 · counted: 2 pages held by 4 references" in shown
         assert "✗ 2 holders seen, 1 counted" in shown
         assert "[○ ○ ○ 1203 1204 1205 1206 ○]" in shown
-        assert "engine's own account: available 4,096" in shown
+        assert "engine's own account, in slots, at event" in shown and "available 4,096" in shown
         await pilot.press("d", "d", "d")
         await pilot.press("j", "j", "enter")
         await until(pilot, lambda: here(app)[0] is HistoryScreen)
@@ -132,3 +136,43 @@ async def test_a_pool_that_can_not_be_followed_says_so() -> None:
 def test_the_small_map_counts_every_page() -> None:
     found = inspection().processes[0].page_map(0, None, lambda share: None)
     assert sum(found.counts.values()) == len(found) == np.count_nonzero(found.use >= 0)
+
+
+async def test_a_request_a_use_or_a_pool_is_found_by_its_name() -> None:
+    async with inspecting(keys=("p",)) as (app, pilot):
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        grid = app.screen.query_one(PageGrid)
+        for text, page in (("60", 60), ("request 8", 19), ("evict", 37), ("transfer", 51), ("transfer", 51)):
+            await pilot.press("/", *text, "enter")
+            await until(pilot, lambda page=page: grid.page == page)  # type: ignore[misc]
+        await pilot.press("/", *"full", "enter")
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        await pilot.press("/", *"chat", "enter")
+        await until(pilot, lambda: "no page of 'chat' here" in text_of(app))
+
+
+async def test_what_is_being_replayed_is_said_at_once() -> None:
+    class Slow(SmallProcess):
+        release = threading.Event()
+
+        def moments(self, on_progress: OnProgress) -> Moments:
+            self.release.wait(20)
+            return super().moments(on_progress)
+
+    slow = Slow(SmallRun())
+    async with inspecting(inspection(broken, slow), keys=()) as (app, pilot):
+        await pilot.press("p")
+        await until(pilot, lambda: "the pages are being replayed; x gives up" in text_of(app))
+        assert "⋯" in text_of(app).splitlines()[0]
+        slow.release.set()
+        await until(pilot, lambda: CONFLICT_ROW in text_of(app))
+        assert "⋯" not in text_of(app).splitlines()[0]
+
+
+async def test_the_smallest_terminal_has_a_map_and_the_page_in_words() -> None:
+    async with inspecting(keys=("p",), size=(62, 16)) as (app, pilot):
+        await until(pilot, lambda: "Page 1" in text_of(app))
+        lines = text_of(app).splitlines()
+        assert "step 812" in lines[0] and "13 of 20" in lines[0]
+        assert any("····7777" in line for line in lines) and "Quit" in lines[-1]
+        assert "· free" in text_of(app)
