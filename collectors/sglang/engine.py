@@ -73,7 +73,12 @@ class Engine:
 
     @property
     def slots(self) -> int:
-        """Slots that the allocator can hand out: whole pages, of the full pool where there is a smaller one beside."""
+        """Slots that the allocator can hand out: whole pages, of the full pool where there is a smaller one beside.
+
+        In unified memory all that have an id: how many of them there is room for moves with the other pools.
+        """
+        if self.virtual is not None:
+            return int(self.virtual.num_virtual_ids) * self.page_size - self.reserved_slots
         size = self.allocator.size_full if self.has_window else self.allocator.size
         return int(size) // self.reserved_slots * self.reserved_slots
 
@@ -107,6 +112,12 @@ class Engine:
         """Whether how much is available moves with another pool: unified memory, or a copy on the host beside."""
         names = [cls.__name__ for cls in type(self.allocator).__mro__]
         return any(part in name for name in names for part in SHARING_ALLOCATORS)
+
+    @property
+    def virtual(self) -> Any:
+        """What names the slots of unified memory, which keep their names while pages move; None where slots are places."""
+        names = getattr(self.allocator, "full_attn_allocator", None)
+        return names if hasattr(names, "num_virtual_ids") else None
 
     @property
     def has_window(self) -> bool:
@@ -180,6 +191,8 @@ class Engine:
 
     def is_untouched(self) -> bool:
         """Whether nothing has been allocated yet."""
+        if self.virtual is not None:
+            return not int(self.virtual.allocated_count())
         return self.available == self.slots
 
     def _draft_runners(self) -> Iterator[Any]:

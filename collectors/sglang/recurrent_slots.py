@@ -21,21 +21,20 @@ SLOTS = ("mamba_alloc", "mamba_free")
 
 
 def takes_of(cls: type) -> tuple[str, ...]:
-    """The method by which slots leave the free list: not the one that hands on what a batch took before.
-
-    None for an allocator in unified memory, whose batches are taken by that same method.
-    """
-    if hasattr(cls, "_do_alloc"):
-        return ("_do_alloc",)
-    return () if hasattr(cls, "alloc_group_begin") else ("alloc",)
+    """The method by which slots leave the free list: not the one that hands on what a batch took before."""
+    return ("_do_alloc",) if hasattr(cls, "_do_alloc") else ("alloc",)
 
 
 def state_allocator(engine: Engine) -> Any:
-    """What grants slots of recurrent state (0.5.12: the pool itself), None where none is known."""
+    """What grants slots of recurrent state (0.5.12: the pool itself), None where none is known.
+
+    In unified memory what stands behind the slots' allocator, which hands on what a batch took before.
+    """
     if not engine.has_recurrent_state:
         return None
     found: Any = getattr(engine.table, "mamba_allocator", None) or engine.table.mamba_pool
-    return found if hasattr(found, "free") and takes_of(type(found)) else None
+    found = getattr(found, "_multi_ended_allocator", found)
+    return found if hasattr(found, "free") and hasattr(found, takes_of(type(found))[0]) else None
 
 
 class RecurrentSlotHooks:

@@ -69,6 +69,10 @@ NPU = "sglang.srt.hardware_backend.npu"
 DSV4_ALLOCATORS = (f"{NPU}.dsv4.dsv4_allocator:DSV4NPUTokenToKVPoolAllocator",)
 NPU_PAGES = (f"{NPU}.allocator_npu:NPUPagedTokenToKVPoolAllocator",)
 STATE_SLOTS = (f"{CACHE}.allocator.mamba:MambaSlotAllocator", f"{CACHE}.memory_pool:MambaPool")
+UNIFIED = tuple(
+    f"{CACHE}.{module}:MultiEndedAllocator"
+    for module in ("allocator.unified_sub_pool", "multi_ended_allocator")
+)
 HYBRID = ("sglang.srt.layers.attention.hybrid_linear_attn_backend:HybridLinearAttnBackend",)
 COMPRESSED = {
     "state_clear": (15, DSV4_POOLS, rings.CLEARS),
@@ -80,8 +84,8 @@ COMPRESSED = {
     "c128_alloc": (18, NPU_PAGES, references.ALLOCATES),
     "c128_free": (18, NPU_PAGES, ("free",)),
     "mamba_commit": (14, HYBRID, recurrent.KEEPS),
-    "mamba_alloc": (12, STATE_SLOTS, ("_do_alloc", "alloc")),
-    "mamba_free": (12, STATE_SLOTS, ("free",)),
+    "mamba_alloc": (12, (*STATE_SLOTS, *UNIFIED), ("_do_alloc", "alloc")),
+    "mamba_free": (12, (*STATE_SLOTS, *UNIFIED), ("free",)),
 }
 """Those of DeepSeek-V4 and of recurrent states, with the first release (0.5.N) that has what they record."""
 
