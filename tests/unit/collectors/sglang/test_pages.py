@@ -1,5 +1,7 @@
 """Slots granted and freed by a toy allocator."""
 
+from types import SimpleNamespace
+
 import torch
 
 from speckv_debug.collectors.sglang.activity import Grant
@@ -26,6 +28,39 @@ def test_an_allocator_that_calls_itself_grants_once(toy):
     toy.install(PageHooks)
     toy.engine.allocator.alloc_extend(3)
     assert len(toy.sink.of("alloc")) == 1
+
+
+def test_a_grant_on_npus_is_a_bundle_of_int32_whose_full_slots_count(toy):
+    """`DSV4OutCacheLoc` of DeepSeek-V4: slots of the window, C4 and C128 lie in pools of their own."""
+    cls = type(toy.engine.allocator)
+    alloc = cls.alloc_extend
+
+    def alloc_extend(self, need_size):
+        bundle = SimpleNamespace(out_full_loc=alloc(self, need_size).to(torch.int32))
+        bundle.out_swa_loc = bundle.out_c4_loc = bundle.out_c128_loc = torch.tensor([90], dtype=torch.int32)
+        return bundle
+
+    cls.alloc_extend = alloc_extend
+    toy.install(PageHooks)
+    a, b = toy.request("a", 1), toy.request("b", 2)
+    with toy.scene.activity.granting(Grant("extend", (a, b), (2, 1))):
+        assert toy.engine.allocator.alloc_extend(3).out_full_loc.dtype is torch.int32
+    assert toy.sink.of("alloc", "pool", "request", "slots") == [("full", "a", [1, 2]), ("full", "b", [3])]
+    assert toy.failures == []
+
+
+def test_a_free_by_request_names_no_slots_of_the_full_pool(toy):
+    """`free(req=…, req_to_token_pool=…)` gives back sidecar and state; full slots go by index."""
+    cls = type(toy.engine.allocator)
+    free = cls.free
+    cls.free = lambda self, free_index=None, *, req=None, req_to_token_pool=None: (
+        free(self, free_index) if free_index is not None else None
+    )
+    toy.install(PageHooks)
+    toy.engine.allocator.free(req=toy.request("a", 1), req_to_token_pool=toy.engine.table)
+    toy.engine.allocator.free(torch.tensor([4], dtype=torch.int32))
+    assert toy.sink.of("free", "slots", "form") == [([4], "index")]
+    assert toy.failures == []
 
 
 def test_out_of_memory_is_an_event(toy):

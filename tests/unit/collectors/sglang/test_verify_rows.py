@@ -72,6 +72,15 @@ def test_each_request_gets_its_part():
     assert first["layout"] == "tree"
 
 
+def test_the_dtypes_of_npus_change_nothing():
+    """There `out_cache_loc` and what the samplers return are int32."""
+    wide, batch = sampled(), sampled()
+    narrow = [each.to(torch.int32) for each in (*batch.triple, batch.out_cache_loc)]
+    slots = stage(narrow[3])
+    on_npu = Sampled(batch.verify_input, tuple(narrow[:3]), batch.seq_lens, narrow[3], slots, WHOSE)
+    assert rows(on_npu) == rows(wide)
+
+
 def test_what_has_left_stays_when_the_worker_reuses_its_buffers():
     drafts = ints(10, 11, 12, 20, 21, 22)
     made = columns_later(sampled(draft_token=drafts), None)
