@@ -31,7 +31,10 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "forward:decode": ("model_forward", "worker_forward", "run_batch"),
 }
 OPTIONAL = frozenset(
-    {"alloc_spec", "cache_finished", "draft_tail", "free_full", "free_pages", "move_core", "release_tail"}
+    {
+        *("alloc_spec", "cache_finished", "draft_tail", "free_full", "free_pages", "move_core", "move_index"),
+        "release_tail",
+    }
 )
 """Hooks of functions that some releases do without; where one is, it has to work."""
 SPECULATIVE: dict[str, tuple[str, ...]] = {
@@ -40,7 +43,7 @@ SPECULATIVE: dict[str, tuple[str, ...]] = {
     "lengths": ("resolve",),
     "reserve": ("prepare_spec", "alloc_spec", "reserve"),
     "accept": ("sample", "greedy", "run_batch"),
-    "move": ("move", "move_core", "move_accepted", "draft_tail"),
+    "move": ("move", "move_core", "move_index", "move_accepted", "draft_tail"),
     "compact": ("compact",),
     "forward:target_verify": ("model_forward", "run_batch"),
 }

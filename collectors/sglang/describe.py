@@ -20,6 +20,8 @@ from speckv_debug.collectors.sglang.rings import (
 )
 from speckv_debug.collectors.sglang.targets import SCHEDULE_BATCH
 
+INDEX = "index_k"
+"""The component of a token that its indexer reads."""
 RANKS = {"tp": "tp_rank", "pp": "pp_rank", "dp": "dp_rank"}
 
 
@@ -107,15 +109,23 @@ def _beside(engine: Engine) -> Iterator[dict[str, Any]]:
 
 
 def components_of(pool: Any) -> list[str] | None:
-    """What a token consists of in a pool, None if unknown."""
+    """What a token consists of in a pool, None if unknown; an indexer's keys apart."""
     if hasattr(pool, "k_buffer") and hasattr(pool, "v_buffer"):
         return ["k", "v"]
     return ["kv"] if hasattr(pool, "kv_buffer") else None
 
 
+def index_keys(pool: Any) -> Any:
+    """What keeps the keys of a pool's indexer and moves them on its own (0.5.18 and later), None where nothing does."""
+    found = getattr(pool, "index_key_cache", None)
+    return found if hasattr(found, "move") else None
+
+
 def _content(pool: Any) -> dict[str, Any]:
     layers = getattr(pool, "layer_num", None)
-    return {"layers": None if layers is None else int(layers), "components": components_of(pool)}
+    found = components_of(pool)
+    apart = [INDEX] if found and index_keys(pool) is not None else []
+    return {"layers": None if layers is None else int(layers), "components": found and [*found, *apart]}
 
 
 def settings(engine: Engine) -> dict[str, Any]:

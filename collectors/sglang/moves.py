@@ -9,7 +9,7 @@ from typing import Any
 from speckv_debug.collectors.around import NOTHING, Around
 from speckv_debug.collectors.hooking import Hook, Methods, Target
 from speckv_debug.collectors.sglang import targets
-from speckv_debug.collectors.sglang.describe import components_of
+from speckv_debug.collectors.sglang.describe import INDEX, components_of, index_keys
 from speckv_debug.collectors.sglang.engine import targets_from_window
 from speckv_debug.collectors.sglang.families import CHAIN, NGRAM
 from speckv_debug.collectors.sglang.scene import Scene
@@ -50,6 +50,9 @@ class MoveHooks:
             yield Methods("move", type(pool), targets.MOVER, move, LOCATIONS)
             core = Around(self.copying, takes=("self", *LOCATIONS))
             yield Methods("move_core", type(pool), targets.MOVER_CORE, core, LOCATIONS, optional=True)
+            if (keys := index_keys(pool)) is not None:
+                moves = Around(self.moving_index, takes=("self", *LOCATIONS))
+                yield Methods("move_index", type(keys), ("move",), moves, LOCATIONS)
 
     def _called(self, caller: str) -> Around:
         """Calls of the mover inside the function have a caller."""
@@ -89,6 +92,11 @@ class MoveHooks:
         pool = self._pool
         if pool is not None and (copied is pool or copied is getattr(pool, "full_kv_pool", None)):
             self._pairs.append((tgt, src))
+
+    def moving_index(self, keys: Any, tgt: Any, src: Any) -> None:
+        """move(tgt_loc, src_loc) of an indexer's keys, inside `move_kv_cache`: a component of its own."""
+        if self._pool is not None and keys is index_keys(self._pool):
+            self._emit((self._kinds[id(self._pool)][0], False, [INDEX]), (tgt, src))
 
     def _know(self, pool: Any) -> Kind:
         name = self._scene.engine.pool_name(pool)

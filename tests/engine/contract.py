@@ -84,6 +84,7 @@ COMPRESSED = {
     "c128_alloc": (18, NPU_PAGES, references.ALLOCATES),
     "c128_free": (18, NPU_PAGES, ("free",)),
     "mamba_commit": (14, HYBRID, recurrent.KEEPS),
+    "move_index": (18, (f"{CACHE}.index_key_cache:IndexKeyCache",), ("move",)),
     "mamba_alloc": (12, (*STATE_SLOTS, *UNIFIED), ("_do_alloc", "alloc")),
     "mamba_free": (12, (*STATE_SLOTS, *UNIFIED), ("free",)),
 }

@@ -42,6 +42,9 @@ class Events:
         self, table: str, rows: int, step: int, lane: Any, awaited: Any, make: Any, given: tuple[Any, ...]
     ) -> None:
         """Keep events whose columns are made later: now."""
+        from speckv_debug.collectors.staging import send
+
+        send()  # what would wait for further steps
         self.emit_rows(table, rows, {"step": step, "lane": lane, **make(*given)})
 
     @contextmanager
@@ -51,7 +54,7 @@ class Events:
         Args:
             algorithm: Name in upper case, None without speculation.
             level: How much is recorded.
-            parts: More attributes of the engine: `table`, `target_pool`, `target_runner`; with this one alone its hooks alone.
+            parts: More attributes of the engine: `table`, `target_pool`, `target_runner`; with this one alone its hooks alone, with `draft_runners` those of moves.
         """
         from speckv_debug.collectors.hooking import Patches
         from speckv_debug.collectors.sglang.activity import Activity
@@ -89,6 +92,11 @@ def _groups(scene: Any, parts: dict[str, Any]) -> Iterator[Any]:
         from speckv_debug.collectors.sglang.recurrent import RecurrentHooks
 
         yield RecurrentHooks(scene)
+        return
+    if "draft_runners" in parts:
+        from speckv_debug.collectors.sglang.moves import MoveHooks
+
+        yield MoveHooks(scene)
         return
     yield V1Hooks(scene)
     yield PageHooks(scene)

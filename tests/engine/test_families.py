@@ -83,6 +83,18 @@ def test_pages_spread_over_ranks_are_counted_as_the_engines_leak_check_counts_th
     assert [finding.rule for finding in recording.check("OWN-CONSERVE").findings] == ["OWN-CONSERVE"]
 
 
+@pytest.mark.parametrize("fault", ["", "left-behind"])
+def test_the_keys_of_an_indexer_move_with_what_they_index(fault: str) -> None:
+    told = run("real_indexer.py", *([fault] if fault else []))
+    assert told["failures"] == [] and told["moved"] is not bool(fault)
+    assert told["pool"]["components"] == ["kv", "index_k"]
+    moved = [event["components"] for event in told["events"] if event["event"] == "move"]
+    assert sorted(moved) == ([["kv"]] if fault else [["index_k"], ["kv"]])
+    result = recorded(told, also=("move",), pools=[told["pool"]]).check("MOV-ALLPOOLS", "MOV-PAIR")
+    assert [finding.rule for finding in result.findings] == ["MOV-ALLPOOLS"] * bool(fault)
+    assert result.checked["MOV-ALLPOOLS"] == 1
+
+
 STATES = [
     {"name": "full", "kind": "full", "slots": 32, "page_size": 1, "reserved_slots": 1},
     {"name": "mamba", "kind": "mamba", "slots": 8, "page_size": 1, "reserved_slots": 1, "namespace": "mamba"},

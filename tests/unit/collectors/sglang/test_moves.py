@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from speckv_debug.collectors.sglang import describe
 from speckv_debug.collectors.sglang.moves import MoveHooks
 from tests.unit.collectors.sglang.entering import enter
 
@@ -63,6 +64,31 @@ def test_of_two_pools_in_one_the_full_one_counts(toy):
     pool.move_kv_cache(loc(1), loc(9))
     draft.move_kv_cache(loc(2), loc(3))
     assert toy.sink.of("move", "pool", "src", "tgt") == [("full", [9], [1]), ("draft", [3], [2])]
+    assert toy.failures == []
+
+
+@pytest.mark.parametrize("left_behind", [False, True])
+def test_the_keys_of_an_indexer_are_a_component_of_their_own(toy, left_behind):
+    """`DSATokenToKVPool` moves them behind keys and values; where it does not, the event is missing."""
+    plain = type(toy.engine.target_pool)
+    keys = type("IndexKeyCache", (), {"move": lambda self, tgt_loc, src_loc: None})()
+
+    class DSATokenToKVPool(plain):
+        index_key_cache = keys
+
+        def move_kv_cache(self, tgt_loc, src_loc):
+            super().move_kv_cache(tgt_loc, src_loc)
+            if not left_behind:
+                self.index_key_cache.move(tgt_loc, src_loc)
+
+    pool = DSATokenToKVPool()
+    toy.engine.target_pool, toy.engine._pool_names = pool, {id(pool): "full"}
+    toy.install(MoveHooks)
+    pool.move_kv_cache(loc(1), loc(9))
+    keys.move(loc(2), loc(3))
+    moved = [(["index_k"], [9], [1]), (["k", "v"], [9], [1])]
+    assert toy.sink.of("move", "components", "src", "tgt") == moved[left_behind:]
+    assert describe._content(pool)["components"] == ["k", "v", "index_k"]
     assert toy.failures == []
 
 
