@@ -6,9 +6,12 @@ from collections.abc import Iterable
 
 from speckv_debug.viewers.html.markup import Html, element
 
+SMALLEST = 0.66
+"""To which share of its width a picture shrinks: one of positions then fits a telephone."""
+
 
 def picture(width: float, height: float, shapes: Iterable[Html], *, title: str, class_: str) -> Html:
-    """An inline SVG that shrinks a little on narrow screens and scrolls in its own box below that."""
+    """An inline SVG that shrinks on narrow screens and scrolls in its own box below that."""
     drawn = element(
         "svg",
         element("title", title),
@@ -16,7 +19,7 @@ def picture(width: float, height: float, shapes: Iterable[Html], *, title: str, 
         viewBox=f"0 0 {width:g} {height:g}",
         width=width,
         height=height,
-        style=f"min-width:{round(width * 0.8)}px",
+        style=f"min-width:{round(width * SMALLEST)}px",
         role="img",
         class_=class_,
     )

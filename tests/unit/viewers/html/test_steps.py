@@ -7,38 +7,38 @@ from pathlib import Path
 import pytest
 
 from speckv_debug.model.causes import RootCause
-from speckv_debug.replay.steps import StepIndex
+from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.html.page import render
 from speckv_debug.viewers.html.step_choice import MOST_AROUND, MOST_ASKED, choose
 from tests.reported import accept, broken_run, finding, recording, result
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> StepIndex:
-    return StepIndex(broken_run(tmp_path_factory.mktemp("run")).processes[0])
+def index(tmp_path_factory: pytest.TempPathFactory) -> VerifyTable:
+    return VerifyTable(broken_run(tmp_path_factory.mktemp("run")).processes[0])
 
 
 def roots(*steps: int | None) -> list[RootCause]:
     return [RootCause(finding(step=step), ()) for step in steps]
 
 
-def test_the_steps_around_a_finding_are_embedded_and_the_rest_is_counted(index: StepIndex) -> None:
+def test_the_steps_around_a_finding_are_embedded_and_the_rest_is_counted(index: VerifyTable) -> None:
     chosen = choose(index, roots(812), None)
     assert chosen.steps == (810, 811, 812, 813, 814)
     assert chosen.left_out == "15 other steps of 20 with a verify"
 
 
-def test_the_step_of_a_finding_is_there_though_it_has_no_verify(index: StepIndex) -> None:
+def test_the_step_of_a_finding_is_there_though_it_has_no_verify(index: VerifyTable) -> None:
     chosen = choose(index, roots(900), None)
     assert chosen.steps == (818, 819, 900) and chosen.verifies[900] == ()
     assert chosen.left_out == "18 other steps of 20 with a verify"
 
 
-def test_without_a_finding_the_first_steps_are_embedded(index: StepIndex) -> None:
+def test_without_a_finding_the_first_steps_are_embedded(index: VerifyTable) -> None:
     assert choose(index, roots(None), None).steps == (800, 801, 802, 803, 804)
 
 
-def test_steps_that_were_asked_for_take_their_place(index: StepIndex) -> None:
+def test_steps_that_were_asked_for_take_their_place(index: VerifyTable) -> None:
     assert choose(index, roots(812), (802, 803)).steps == (802, 803)
     nothing = choose(index, roots(812), (5, 6))
     assert nothing.steps == () and nothing.left_out.startswith("no step from 5 to 6 has a verify")
@@ -46,7 +46,7 @@ def test_steps_that_were_asked_for_take_their_place(index: StepIndex) -> None:
 
 def test_too_many_findings_or_asked_steps_are_cut_and_it_is_said(tmp_path: Path) -> None:
     run = recording(tmp_path, [accept(step) for step in range(1000, 1300)])
-    long = StepIndex(run.processes[0])
+    long = VerifyTable(run.processes[0])
     around = choose(long, roots(*range(1010, 1290, 10)), None)
     assert (
         len(around.steps) == MOST_AROUND and "more steps around findings left out for size" in around.left_out
