@@ -168,8 +168,9 @@ def finished(
     id: str, figure: go.Figure, marks: Sequence[Mark], *, whole: tuple[str, ...] = ("x", "y")
 ) -> Figure:
     """The figure with its marks, and no ticks between two whole numbers on the axes named `whole`."""
-    _whole_ticks(figure, whole)
-    for mark in marks[:MOST_MARKS]:
+    shown = marks[:MOST_MARKS]
+    _whole_ticks(figure, whole, shown)
+    for mark in shown:
         figure.add_vline(
             x=mark.step,
             line={"color": "var(--bad)", "width": 1.5, "dash": "dash"},
@@ -179,12 +180,18 @@ def finished(
     return Figure(id, figure.to_plotly_json())
 
 
-def _whole_ticks(figure: go.Figure, whole: tuple[str, ...]) -> None:
+def _whole_ticks(figure: go.Figure, whole: tuple[str, ...], marks: Sequence[Mark]) -> None:
     """No tick between two whole numbers, which an axis over a short span would get."""
+    beside = {"x": [mark.step for mark in marks], "y": _ends(figure)}
     for axis, update in (("x", figure.update_xaxes), ("y", figure.update_yaxes)):
-        if axis not in whole:
-            continue
         values = [value for trace in figure.data for value in trace[axis] or () if value is not None]
-        span = max(values) - min(values) if values else 0
-        if span <= MOST_TICKS:
+        reached = [*values, *beside[axis]]
+        if axis in whole and (not values or max(reached) - min(reached) <= MOST_TICKS):
             update(dtick=1)
+
+
+def _ends(figure: go.Figure) -> list[float]:
+    """What the axis of amounts reaches beside them: nothing, the end that it was given, bars one upon the other."""
+    given: list[float] = [0, *list(figure.layout.yaxis.range or [])]
+    stacked = figure.layout.barmode == "stack"
+    return [*given, sum(max(trace.y, default=0) for trace in figure.data)] if stacked else given

@@ -1,8 +1,17 @@
 """The plotly figures: which lines are shown, what is marked, names that can't become markup."""
 
 from pathlib import Path
+from typing import Any
 
-from speckv_debug.viewers.html.figures import Mark, accept_figure, distribution_figure, lengths_figure
+import plotly.graph_objects as go
+
+from speckv_debug.viewers.html.figures import (
+    Mark,
+    accept_figure,
+    distribution_figure,
+    finished,
+    lengths_figure,
+)
 from speckv_debug.viewers.html.series import accepts, lengths
 from tests.reported import accept, recording
 from tests.reported import lengths as held
@@ -23,6 +32,20 @@ def test_the_first_bad_step_is_marked_with_its_rule(tmp_path: Path) -> None:
     layout = accept_figure("accept-0", found, [Mark(2, "MOV-PAIR")]).body["layout"]
     assert [shape["x0"] for shape in layout["shapes"]] == [2]
     assert [note["text"] for note in layout["annotations"]] == ["✗ MOV-PAIR"]
+
+
+def test_ticks_of_one_are_never_crowded() -> None:
+    def ticks(data: list[Any], marks: list[Mark], **layout: Any) -> tuple[int | None, int | None]:
+        axes = finished("x", go.Figure(data, layout), marks).body["layout"]
+        return axes.get("xaxis", {}).get("dtick"), axes.get("yaxis", {}).get("dtick")
+
+    line = go.Scatter(x=[825, 830], y=[3, 4])
+    assert ticks([line], []) == (1, 1)
+    assert ticks([line], [Mark(800, "MOV-PAIR")]) == (None, 1)
+    assert ticks([go.Scatter(x=[1, 2], y=[511, 511])], []) == (1, None)
+    assert ticks([line], [], yaxis={"range": [0, 60]}) == (1, None)
+    bars = [go.Bar(x=[1, 2], y=[7, 8]) for _ in range(2)]
+    assert ticks(bars, []) == (1, 1) and ticks(bars, [], barmode="stack") == (1, None)
 
 
 def test_steps_are_not_marked_on_an_axis_that_counts_events(tmp_path: Path) -> None:
