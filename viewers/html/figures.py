@@ -182,7 +182,7 @@ def finished(
 
 def _whole_ticks(figure: go.Figure, whole: tuple[str, ...], marks: Sequence[Mark]) -> None:
     """No tick between two whole numbers, which an axis over a short span would get."""
-    beside = {"x": [mark.step for mark in marks], "y": _ends(figure)}
+    beside: dict[str, list[float]] = {"x": [mark.step for mark in marks], "y": _ends(figure)}
     for axis, update in (("x", figure.update_xaxes), ("y", figure.update_yaxes)):
         values = [value for trace in figure.data for value in trace[axis] or () if value is not None]
         reached = [*values, *beside[axis]]
