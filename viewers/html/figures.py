@@ -6,6 +6,7 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -183,8 +184,10 @@ def finished(
 def _whole_ticks(figure: go.Figure, whole: tuple[str, ...], marks: Sequence[Mark]) -> None:
     """No tick between two whole numbers, which an axis over a short span would get."""
     beside: dict[str, list[float]] = {"x": [mark.step for mark in marks], "y": _ends(figure)}
-    for axis, update in (("x", figure.update_xaxes), ("y", figure.update_yaxes)):
-        values = [value for trace in figure.data for value in trace[axis] or () if value is not None]
+    left = partial(figure.update_yaxes, selector={"overlaying": None})
+    for axis, update in (("x", figure.update_xaxes), ("y", left)):
+        drawn = [trace for trace in figure.data if axis == "x" or trace.yaxis in (None, "y")]
+        values = [value for trace in drawn for value in trace[axis] or () if value is not None]
         reached = [*values, *beside[axis]]
         if axis in whole and (not values or max(reached) - min(reached) <= MOST_TICKS):
             update(dtick=1)

@@ -44,6 +44,8 @@ def test_ticks_of_one_are_never_crowded() -> None:
     assert ticks([line], [Mark(800, "MOV-PAIR")]) == (None, 1)
     assert ticks([go.Scatter(x=[1, 2], y=[511, 511])], []) == (1, None)
     assert ticks([line], [], yaxis={"range": [0, 60]}) == (1, None)
+    beside = go.Scatter(x=[825, 830], y=[0, 100], yaxis="y2")
+    assert ticks([line, beside], [], yaxis2={"overlaying": "y"}) == (1, 1)
     bars = [go.Bar(x=[1, 2], y=[7, 8]) for _ in range(2)]
     assert ticks(bars, []) == (1, 1) and ticks(bars, [], barmode="stack") == (1, None)
 
