@@ -22,7 +22,12 @@ def verifies_of(step: Array, row: Array, steps: Array, rows: Array) -> Array:
     """
     found, nothing = np.full(len(steps), -1, dtype=np.int64), np.empty(0, dtype=np.int64)
     stamp, which = np.full(MOST_ROWS, NULL, dtype=np.int64), np.empty(MOST_ROWS, dtype=np.int64)
-    at, now = 0, NULL
+    at, now, latest = 0, NULL, NULL
+    for verify in range(len(step)):
+        if step[verify] != NULL:
+            if step[verify] < latest:
+                return nothing
+            latest = step[verify]
     for forward in range(len(steps)):
         if steps[forward] == NULL:
             continue
@@ -31,15 +36,12 @@ def verifies_of(step: Array, row: Array, steps: Array, rows: Array) -> Array:
         now = steps[forward]
         while at < len(step) and step[at] <= now:
             if step[at] != NULL and row[at] > 0:
-                if row[at] >= MOST_ROWS or stamp[row[at]] > step[at]:
+                if row[at] >= MOST_ROWS:
                     return nothing
                 stamp[row[at]], which[row[at]] = step[at], at
             at += 1
         if rows[forward] > 0 and stamp[rows[forward]] == now:
             found[forward] = which[rows[forward]]
-    for later in range(at, len(step)):
-        if step[later] <= now:
-            return nothing
     return found
 
 
