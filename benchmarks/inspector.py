@@ -42,7 +42,6 @@ PLACES = re.compile(
     r"›.{0,60}|Page [\d,]+|[\d,]+ pages? a cell|one cell a page|escape closes|events [\d,]+ to [\d,]+"
 )
 WAITING, JUDGING = "⋯", re.compile(r"reading|checking|replaying|judging")
-AT_LEAST_MS = 100
 
 
 def main() -> None:
@@ -107,12 +106,15 @@ def through(screen: PtyScreen, args: argparse.Namespace, when: str) -> None:
 def timed(screen: PtyScreen, key: str) -> tuple[float, float, float] | None:
     """Milliseconds from a key to the frame with another place, until it is filled, of the processor; None if nothing changed."""
     before, spent = place(screen.lines), cpu_s(screen.pid)
+    busy = WAITING in screen.lines[0]  # with what the key did not ask for
     pressed = screen.press(key)
     moved = screen.until(lambda lines: place(lines) != before, 3)
     if moved is None:
         return None
     used = cpu_s(screen.pid) - spent
-    filled = screen.until(lambda lines: WAITING not in lines[0], 10) or time.perf_counter()
+    filled = moved
+    if not busy:
+        filled = screen.until(lambda lines: WAITING not in lines[0], 10) or time.perf_counter()
     settle(screen, 0.05)
     return 1000 * (moved - pressed), 1000 * (max(filled, moved) - pressed), 1000 * used
 
@@ -125,8 +127,8 @@ def place(lines: list[str]) -> tuple[str, ...]:
 
 
 def settle(screen: PtyScreen, quiet_s: float = 0.2) -> None:
-    """Wait until nothing is asked any more, and a little for what else is drawn."""
-    screen.until(lambda lines: WAITING not in lines[0], 60)
+    """Wait until nothing is asked any more, but not for a whole replay, and a little for what else is drawn."""
+    screen.until(lambda lines: WAITING not in lines[0], 3)
     screen.until(lambda lines: False, quiet_s)
 
 
