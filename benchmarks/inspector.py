@@ -26,13 +26,15 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from long_run import WAVE, make
 from pty_screen import PtyScreen
 
+INSIDE = ":3000"
+"""A step with all rows at work, and more before and behind it."""
 SCREENS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "overview": (("i",), ("?", "?")),
     "findings": (("f",), ("?", "?")),
     "steps": (("v",), ("j", "pagedown", "G", "g")),
-    "one step": (("v", "enter"), ("l", "r", "l", "R", "h")),
-    "pages": (("p",), ("]", "l", "}", "-", "j", "+", "[", "{")),
-    "state": (("s",), ("]", "j", "}", "[", "k", "{")),
+    "one step": (("v", *INSIDE, "enter", "enter"), ("l", "r", "l", "R", "h")),
+    "pages": (("v", *INSIDE, "enter", "p"), ("]", "l", "}", "-", "j", "+", "[", "{")),
+    "state": (("v", *INSIDE, "enter", "s"), ("]", "j", "}", "[", "k", "{")),
     "events": (("v", "e"), ("j", "pagedown", "k")),
     "history": ((*":slot 8000", "enter"), ("k", "pageup", "j", "g", "G")),
     "life": (("v", "t"), ("k", "pageup", "j", "g", "G")),

@@ -123,6 +123,7 @@ class VerifyTable:
             self._windows[number] = StepIndex(self._process, self._views[number])
             while len(self._windows) > WINDOWS:
                 del self._views[self._windows.popitem(last=False)[0]]
+            pa.default_memory_pool().release_unused()  # whole parts were read for a few rows of them
         self._windows.move_to_end(number)
         return self._windows[number]
 

@@ -119,6 +119,10 @@ class LineList(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         self._show_cursor()
 
+    def in_sight(self, line: int) -> bool:
+        """Whether a line is on the screen."""
+        return 0 <= line - self.scroll_offset.y < min(self._page, self.count - self.scroll_offset.y)
+
     def _place_scrollbar(self) -> None:
         """One that appears with these lines has not heard of the scrolling before it was there."""
         if self.show_vertical_scrollbar:

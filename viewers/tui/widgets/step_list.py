@@ -33,8 +33,13 @@ class StepList(LineList):
         if lookup is not self._lookup:
             self._longest = max(1, int(lookup.steps.accept_len.max(initial=1)))
             self._name_width = max([8, *(len(printable(name or "")) for name in lookup.requests[:1000])])
+        cursor = int(np.searchsorted(shown, at)) if at is not None else 0
+        same = lookup is self._lookup and marks == self._marks and np.array_equal(shown, self._shown)
         self._lookup, self._shown, self._marks = lookup, shown, marks
-        self.lines_changed(int(np.searchsorted(shown, at)) if at is not None else 0)
+        if same and cursor != self.cursor and self.in_sight(cursor):
+            self.cursor = cursor  # the other lines stay as they are drawn
+        else:
+            self.lines_changed(cursor)
 
     def mark(self, marks: Marks) -> None:
         """Show other findings."""
