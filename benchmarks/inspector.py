@@ -97,7 +97,7 @@ def through(screen: PtyScreen, args: argparse.Namespace, when: str) -> None:
         for key in way:
             screen.press(key)
             settle(screen, 0.1)
-        settle(screen, 1.0)
+        settle(screen, 1.0, patience_s=3 if name == "overview" else 120)
         took = [each for key in islice(cycle(keys), args.keys) if (each := timed(screen, key)) is not None]
         columns = zip(*took, strict=True) if took else [(), (), ()]
         ended = "" if JUDGING.search(screen.lines[0]) or "after" in when else "  (judged meanwhile)"
@@ -128,9 +128,9 @@ def place(lines: list[str]) -> tuple[str, ...]:
     return (top[0], count[0] if count else "", *PLACES.findall("\n".join(lines)))
 
 
-def settle(screen: PtyScreen, quiet_s: float = 0.2) -> None:
-    """Wait until nothing is asked any more, but not for a whole replay, and a little for what else is drawn."""
-    screen.until(lambda lines: WAITING not in lines[0], 3)
+def settle(screen: PtyScreen, quiet_s: float = 0.2, patience_s: float = 3) -> None:
+    """Wait until nothing is asked any more, and a little for what else is drawn."""
+    screen.until(lambda lines: WAITING not in lines[0], patience_s)
     screen.until(lambda lines: False, quiet_s)
 
 

@@ -54,7 +54,7 @@ def _pool(pool: PoolState, account: Account | None) -> Iterator[StateLine]:
             f"{len(pool.dangling):>9,}  {'':7}  freed, still in a row: pages {ranges(pool.dangling)}"
         )
     if account is not None:
-        yield StateLine(f"{'':9}  engine's own account, in slots, at event {account.seq}:")
+        yield StateLine(f"  engine's own account, in slots, at event {account.seq}:")
         yield StateLine(f"  {_account(account)}")
 
 

@@ -54,6 +54,7 @@ class HistoryList(LineList):
         return self._history[self.cursor] if self._history else None
 
     def heading(self, width: int) -> Content:
+        width -= 2  # as of the lines, beside the cursor
         cells = self._ladder(width)
         legend = "█ committed ░ reserve" if cells > 20 else "█ committed"
         ladder = f"{legend:<{cells}}  " if self._longest else ""
