@@ -16,7 +16,7 @@ SCHEDULING = ("next_batch", "run_batch", "process_result")
 NEEDS: dict[str, tuple[str, ...]] = {
     "alloc": ("allocate", "alloc_extend", "alloc_decode"),
     "free": (
-        *("free", "free_full", "free_pages", "group_begin", "group_end", "insert", "evict"),
+        *("free", "free_full", "free_inner", "free_pages", "group_begin", "group_end", "insert", "evict"),
         *("release", "release_tail", "checkpoint", "cache_finished"),
     ),
     "free_group": ("group_begin", "group_end"),
@@ -33,7 +33,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 OPTIONAL = frozenset(
     {
         *("alloc_spec", "cache_finished", "draft_tail", "free_full", "free_pages", "move_core", "move_index"),
-        "release_tail",
+        *("free_inner", "release_tail"),
     }
 )
 """Hooks of functions that some releases do without; where one is, it has to work."""

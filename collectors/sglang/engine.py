@@ -127,6 +127,12 @@ class Engine:
         return mapped and not getattr(allocator, "_swa_req_ring", False) and not self.is_all_window
 
     @property
+    def full_side(self) -> Any:
+        """The full pool's own allocator, where another has it and a window's at its sides; None elsewhere."""
+        both = all(hasattr(self.allocator, f"{side}_attn_allocator") for side in ("full", "swa"))
+        return self.allocator.full_attn_allocator if both and not self.is_all_window else None
+
+    @property
     def is_all_window(self) -> bool:
         """Whether every layer has a sliding window: then slots themselves are freed behind it, and rows go on naming them."""
         window = getattr(self.allocator, "swa_attn_allocator", None)

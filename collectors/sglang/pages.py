@@ -32,6 +32,7 @@ class PageHooks:
         self._groups = 0
         self._group: int | None = None
         self._maps = scene.engine.has_window and scene.level >= DETAILED
+        self._full = scene.engine.full_side
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
         yield from ()
@@ -42,6 +43,9 @@ class PageHooks:
         yield Methods("allocate", cls, targets.ALLOCATES, allocate)
         yield Methods("free", cls, targets.FREES, self.free, ("free_index",))
         yield Methods("free_full", cls, targets.FREES_FULL, self.free_full, ("free_index",), optional=True)
+        if self._full is not None:
+            full = type(self._full)
+            yield Methods("free_inner", full, targets.FREES, self.free_inner, ("free_index",))
         if self._scene.engine.has_window:
             yield Methods("free_swa", cls, targets.FREES_PEERS, self.free_peers, ("free_index",))
             yield Methods("swa_set", cls, targets.SETS_PEERS, self.set_peers, PEERS)
@@ -103,9 +107,16 @@ class PageHooks:
         """free_full(free_index), free_full_segment(…): of slots that have lost their peers before."""
         yield from self._freeing(call, peers=False)
 
-    def _freeing(self, call: Call, *, peers: bool) -> Steps:
+    def free_inner(self, call: Call) -> Steps:
+        """The full side's own free, which the tree calls past the allocator that has both sides, as it evicts (with a window)."""
+        if call["self"] is not self._full:
+            yield
+            return
+        yield from self._freeing(call, peers=False, allocator=self._scene.engine.allocator)
+
+    def _freeing(self, call: Call, *, peers: bool, allocator: Any = None) -> Steps:
         slots = call.get("free_index")
-        with self._outermost("free", call["self"]) as outermost:
+        with self._outermost("free", allocator or call["self"]) as outermost:
             if outermost and tensor_like(slots):
                 self._emit_free(stage(slots) if slots.numel() else None)
                 self._note_freed(call.get("start_pos"), slots.numel())

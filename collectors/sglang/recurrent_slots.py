@@ -28,9 +28,10 @@ def takes_of(cls: type) -> tuple[str, ...]:
 def state_allocator(engine: Engine) -> Any:
     """What grants slots of recurrent state (0.5.12: the pool itself), None where none is known.
 
-    In unified memory what stands behind the slots' allocator, which hands on what a batch took before.
+    In unified memory what stands behind the slots' allocator, which hands on what a batch took before; with a window, too,
+    it is of one class with the full side's, whose frees are seen instead.
     """
-    if not engine.has_recurrent_state:
+    if not engine.has_recurrent_state or (engine.virtual is not None and engine.full_side is not None):
         return None
     found: Any = getattr(engine.table, "mamba_allocator", None) or engine.table.mamba_pool
     found = getattr(found, "_multi_ended_allocator", found)

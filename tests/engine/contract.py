@@ -45,6 +45,7 @@ POOLS, TABLES = (f"{CACHE}.memory_pool:MHATokenToKVPool",), (f"{CACHE}.memory_po
 METHODS = {
     "allocate": (ALLOCATORS, targets.ALLOCATES),
     "free": (ALLOCATORS, targets.FREES),
+    "free_inner": (ALLOCATORS, targets.FREES),
     "free_swa": (WINDOWED, targets.FREES_PEERS),
     "swa_set": (WINDOWED, targets.SETS_PEERS),
     "load_back": (HOST_TREES, ("load_back",)),

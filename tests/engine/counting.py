@@ -35,6 +35,22 @@ class Counter:
                 self._wrap(cls, name, "free", self._on_free)
             self._wrap(cls, "free_group_end", "free", lambda args, kwargs, result: None)
         self._wrap(memory_pool.MHATokenToKVPool, "move_kv_cache", "move", self._on_move)
+        self._install_window()
+
+    def _install_window(self) -> None:
+        """With a sliding window the full side counts, and who calls it past the allocator of both."""
+        try:
+            from sglang.srt.mem_cache.allocator.swa import SWATokenToKVPoolAllocator as Both
+            from sglang.srt.mem_cache.swa_memory_pool import SWAKVPool
+        except ImportError:
+            return
+        for name in ("alloc", "alloc_extend", "alloc_decode"):
+            self._wrap(Both, name, "alloc", self._on_alloc)
+        for name in ("free", "free_segment", "free_full", "free_full_segment"):
+            self._wrap(Both, name, "free", self._on_free)
+        for name in ("free_swa", "free_swa_segment", "free_group_end"):
+            self._wrap(Both, name, "free", lambda args, kwargs, result: None)
+        self._wrap(SWAKVPool, "move_kv_cache", "move", self._on_move)
 
     def write(self, path: Path) -> None:
         """Write everything counted as JSON."""

@@ -121,6 +121,7 @@ MORE_LIVES = (
     Scenario("eagle-topk4-page4", algorithm="EAGLE", topk=4, page=4, attention="triton", more=SHORT),
     Scenario("eagle-topk1-page4", algorithm="EAGLE", topk=1, page=4, overlap=True),
     Scenario("dflash", algorithm="DFLASH", topk=1, attention="triton", more=(*SHORT, "--requests", "4")),
+    Scenario("dspark", algorithm="DSPARK", topk=1, attention="triton", more=(*SHORT, "--requests", "4")),
     Scenario(
         "dflash-simulated-page4",
         algorithm="DFLASH",

@@ -14,7 +14,7 @@ SCENARIOS = [
     *(pytest.param(scenario.name, marks=pytest.mark.full) for scenario in MORE_LIVES),
 ]
 LENGTHS_ONLY = "the engine gives accept lengths only"
-"""Why the place of a chain's accepted rows can't be judged: DFlash has no accept_index."""
+"""Why the place of a chain's accepted rows can't be judged: DFlash and DSpark have no accept_index."""
 pytestmark = pytest.mark.parametrize("scenario", SCENARIOS)
 
 DIVERGING = ("multi-layer",)
@@ -40,7 +40,7 @@ def test_check_finds_nothing_and_judges_nearly_all(run: Run) -> None:
         assert found and found <= chunk_ends(run)
     else:
         require_clean(run)
-    without_places = run.scenario.algorithm == "DFLASH"
+    without_places = run.scenario.algorithm in ("DFLASH", "DSPARK")
     require_nearly_all_judged(run, LENGTHS_ONLY if without_places else "")
     assert without_places or all(entry["why"] != LENGTHS_ONLY for entry in run.report["unknown"])
 
@@ -56,6 +56,7 @@ def test_the_run_holds_what_it_was_made_for(run: Run) -> None:
     seen += Counter(f"cut {e.cut}" for e in run.of("lengths"))
     seen += Counter(f"move {e.caller}" for e in run.of("move"))
     seen += Counter(f"sampling {e.sampling}" for e in run.of("accept"))
+    seen += Counter(f"verify of {e.width} rows, accept_index {e.accept_index}" for e in run.of("accept"))
     seen += Counter(f"note {e.text.split()[0]}" for e in run.of("note"))
     seen["swa_evicted"] = sum(bool(e.swa_evicted) for e in run.of("lengths"))
     seen["swa_map"] = sum(any(e.swa_slots) for e in run.of("swa_map"))
@@ -76,6 +77,9 @@ def _made_for(run: Run) -> list[str]:
         wanted += ["cut grammar"]
     if "--window" in scenario.more:
         wanted += ["swa_evicted", "swa_map", "judged OWN-MAP", "judged ST-SWA", "judged LOC-GROUP"]
+    if scenario.algorithm == "DSPARK":  # gamma of tiny_llama.py is 3, and its verify window gamma + 1
+        wanted += ["verify of 4 rows, accept_index None"]
+        assert {e.width for e in run.of("accept")} == {4} and not run.of("move")
     if "retracts" in scenario.name or scenario.name == "little-room":
         wanted += ["release retract"]
     if scenario.topk > 1 and scenario.page > 1:

@@ -205,3 +205,30 @@ def test_else_nothing_is_told_of_a_group(window, hidden):
     prefill = batch("EXTEND", 2, torch.tensor([1, 1]), torch.tensor([1, 2]), extend_seq_lens_cpu=[1, 1])
     run(window, prefill, runner, torch.tensor([1, 2]))
     assert window.sink.of("forward", "group") == [(None,)] * 2
+
+
+def test_what_the_tree_evicts_past_the_allocator_of_both_sides_is_a_free(window):
+    """`FullComponent.apply_component_action` (0.5.15 and later) calls the full side's own free; nobody else's is meant."""
+
+    class FullSide:
+        def __init__(self):
+            self.freed = []
+
+        def free(self, free_index):
+            self.freed += free_index.tolist()
+
+        def free_segment(self, free_index, *, start_pos):
+            self.free(free_index)
+
+    allocator, cls = window.engine.allocator, type(window.engine.allocator)
+    full = allocator.full_attn_allocator = FullSide()
+    cls.free_full = lambda self, free_index: full.free(free_index)
+    window.install(PageHooks)
+    allocator.free_full(torch.tensor([1]))
+    with window.scene.activity.freeing("evict"):
+        full.free_segment(torch.tensor([2, 3]), start_pos=0)
+    FullSide().free(torch.tensor([4]))
+    assert full.freed == [1, 2, 3]
+    assert window.sink.of("free", "slots", "reason") == [([1], "other"), ([2, 3], "evict")]
+    assert window.sink.of("cache", "action", "slots") == [("evict", [2, 3])]
+    assert window.failures == []
