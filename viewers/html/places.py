@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.model.events import Release
 from speckv_debug.model.finding import Finding
-from speckv_debug.model.verify import KVBounds
+from speckv_debug.model.verify import KVBounds, VerifyStep
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.looking_points import newest_steps
@@ -53,7 +53,10 @@ class RecordedPlaces:
         )
 
     def verify(self, finding: Finding) -> Shown | None:
-        """The verify of the finding's own event, of its step and request, or the request's last one before."""
+        """The verify of the finding's own event, of its step and request (or row), or the request's last one before.
+
+        A finding that names neither request nor row has none: any verify of its step would be another's.
+        """
         steps = self.steps_of(finding.process)
         if steps is None or not len(steps):
             return None
@@ -62,8 +65,8 @@ class RecordedPlaces:
             return Shown(steps.verify(left), exact=True)
         if at < len(steps) and steps.seq[at] == finding.first_seq:
             return Shown(steps.verify(at), exact=True)
-        if finding.step is not None and (same := steps.find(finding.step, finding.request)):
-            return Shown(steps.verify(same[0]), exact=True)
+        if (own := self._own(steps, finding)) is not None:
+            return Shown(own, exact=True)
         return self._earlier(steps, finding, at)
 
     def pages(self, finding: Finding) -> tuple[tuple[int, ...], tuple[Moment, ...]]:
@@ -147,6 +150,18 @@ class RecordedPlaces:
         for index in range(min(at, len(steps) - 1), max(-1, at - LOOKED_BACK), -1):
             if steps.request[index] == finding.request and steps.seq[index] < finding.first_seq:
                 return index
+        return None
+
+    @staticmethod
+    def _own(steps: VerifyTable, finding: Finding) -> VerifyStep | None:
+        """The verify of the finding's step that is of its request, or of its row and epoch where it names no request."""
+        if finding.step is None or (finding.request is None and finding.row is None):
+            return None
+        for index in steps.find(finding.step, finding.request):
+            verify = steps.verify(index)
+            row = finding.request is not None or verify.row == finding.row
+            if row and (finding.epoch is None or verify.epoch in (None, finding.epoch)):
+                return verify
         return None
 
     @staticmethod

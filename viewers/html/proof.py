@@ -67,7 +67,7 @@ def prove(finding: Finding, place: Place) -> Html:
     shown = place.shown
     beside, evident = list(_of_place(finding, place)), list(_of_evidence(finding, _due(finding, shown)))
     told = [*beside, *evident] if finding.rule in PLACE_FIRST else [*evident, *beside]
-    step = list(of_step(shown.step, finding)) if shown else []
+    step = list(_of_verify(finding, shown.step)) if shown else []
     mapped = [("Pages around it", draw_pages(place.moments, place.pages))] if place.moments else []
     if finding.rule in VERIFY_FIRST:
         everything = [*step, *told, *mapped]
@@ -77,9 +77,17 @@ def prove(finding: Finding, place: Place) -> Html:
         everything = [*told, *step, *mapped]
     drawn = [(title, picture) for title, picture in everything if picture]
     figures = [element("figure", element("figcaption", title), picture) for title, picture in drawn]
-    named = any(title in LETTERED for title, _ in drawn)
+    named = any(title.startswith(LETTERED) for title, _ in drawn)
     letters = [element("p", element("span", LETTERS), class_="legend letters")] if named else []
     return element("div", *figures, *letters, class_="drawings") if figures else Html()
+
+
+def _of_verify(finding: Finding, step: VerifyStep) -> Iterator[tuple[str, Html]]:
+    """The drawings of a verify; each caption says whose it is and of which step."""
+    who = f"row {step.row}" if step.request is None else f"request {step.request}"
+    when = "" if step.step is None else f", step {step.step}"
+    for title, picture in of_step(step, finding):
+        yield f"{title} · {who}{when}", picture
 
 
 def _of_place(finding: Finding, place: Place) -> Iterator[tuple[str, Html]]:
