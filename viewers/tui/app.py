@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
@@ -36,6 +37,8 @@ from speckv_debug.viewers.tui.screens.step import StepScreen
 from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from speckv_debug.viewers.tui.walk import Moment, next_finding
 
+TIDY_S = 1.0
+"""How long after a screen was left its columns are let go of: not in the middle of what the key asked for."""
 WALKS = ("overview", "findings", "steps", "pages", "state", "life", "finding", "process", "back", "help")
 
 
@@ -93,6 +96,28 @@ class InspectorApp(FollowingApp):
             self.open_step(self._start_place)
         self.start_check()
         self.follow()
+
+    @property
+    def _shown(self) -> list[InspectorScreen]:
+        """Our screens; a watch of their own would keep each one that was ever left."""
+        stack = self.screen_stack if self.is_running else []
+        return [screen for screen in stack if isinstance(screen, InspectorScreen) and screen.is_mounted]
+
+    def watch_outcome(self, outcome: Outcome | None) -> None:
+        for screen in self._shown:
+            screen.outcome_is(outcome)
+
+    def watch_progress(self) -> None:
+        for screen in self._shown:
+            screen.progress_is()
+
+    def watch_following(self) -> None:
+        for screen in self._shown:
+            screen.progress_is()
+
+    def watch_processes_read(self) -> None:
+        for screen in self._shown:
+            screen.steps_read()
 
     def open_step(self, place: Place) -> None:
         """Draw one verify."""
@@ -349,6 +374,7 @@ class InspectorApp(FollowingApp):
             return
         if len(self.screen_stack) > 1:
             self.pop_screen()
+            self.set_timer(TIDY_S, _tidy)
 
     def action_help(self) -> None:
         self.push_screen(Sheet("Keys and marks", partial(help_lines, deeds(self.screen))))
@@ -364,6 +390,13 @@ class InspectorApp(FollowingApp):
         """Leave all screens above the last one of `kind`; None if there is none."""
         if not any(isinstance(screen, kind) for screen in self.screen_stack):
             return None
+        if not isinstance(self.screen, kind):
+            self.set_timer(TIDY_S, _tidy)
         while not isinstance(self.screen, kind):
             self.pop_screen()
         return self.screen
+
+
+def _tidy() -> None:
+    """Screens refer to themselves: only a collection frees the columns that they list."""
+    gc.collect()

@@ -66,16 +66,15 @@ class InspectorScreen(AskingScreen):
         """The verifies of one more process are known."""
 
     def on_mount(self) -> None:
-        self.watch(self.inspector, "outcome", self._outcome_changed)
-        self.watch(self.inspector, "progress", self._progress_changed)
-        self.watch(self.inspector, "processes_read", self.steps_read, init=False)
-        self.watch(self.inspector, "following", self._progress_changed, init=False)
+        self.outcome_is(self.inspector.outcome)
 
-    def _outcome_changed(self, outcome: Outcome | None) -> None:
-        self._progress_changed()
+    def outcome_is(self, outcome: Outcome | None) -> None:
+        """Draw what has been found, and how the check stands."""
+        self.progress_is()
         self.outcome_changed(outcome)
 
-    def _progress_changed(self) -> None:
+    def progress_is(self) -> None:
+        """Draw how the check stands."""
         app = self.inspector
         state = state_of(app.outcome, app.progress)
         if app.outcome is not None and app.outcome.complete and (app.checking or app.stopped):

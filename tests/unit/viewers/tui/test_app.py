@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 
 from speckv_debug.model.finding import CheckResult, Known, Unknown
+from speckv_debug.viewers.tui import app as app_module
 from speckv_debug.viewers.tui.keys import deeds
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.events import EventsScreen
@@ -287,3 +289,13 @@ async def test_no_size_breaks_a_screen(size: tuple[int, int]) -> None:
         await pilot.press("enter", "v", "e", "f", "question_mark", "escape")
         await pilot.resize_terminal(80, 24)
         assert here(app) == (FindingsScreen, None)
+
+
+async def test_a_screen_that_was_left_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_module, "TIDY_S", 0.05)
+    async with inspecting() as (app, pilot):
+        await pilot.press("v")
+        left = weakref.ref(app.screen)
+        assert isinstance(left(), StepsScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: left() is None)
