@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from speckv_debug.model.causes import RootCause
-from speckv_debug.model.finding import Evidence, Finding
+from speckv_debug.model.finding import Evidence, Finding, Severity
 from speckv_debug.model.text import amount
 from speckv_debug.viewers.html.headline import place_of
-from speckv_debug.viewers.html.markup import Html, element, facts, table, text
+from speckv_debug.viewers.html.markup import Html, element, facts, joined, table, text
 from speckv_debug.viewers.html.proof import Place, prove
 
 NOTHING = Html()
@@ -50,7 +50,12 @@ def findings_section(
     if not roots:
         return Html()
     cards = [
-        _root(number, root, laws, places, strip if number == 1 else NOTHING, several)
+        joined(
+            [
+                _title(number, roots),
+                _root(number, root, laws, places, strip if number == 1 else NOTHING, several),
+            ]
+        )
         for number, root in enumerate(roots[:MOST_ROOTS], 1)
     ]
     hidden = len(roots) - len(cards)
@@ -59,7 +64,18 @@ def findings_section(
         "p", f"{amount(hidden, 'more root cause')} not shown here; ", option, " lists all.", class_="aside"
     )
     tail = [more] if hidden else []
-    return element("section", element("h2", "Where it went wrong"), *cards, *tail, id="findings")
+    return element("section", *cards, *tail, id="findings")
+
+
+def kind_of(root: RootCause) -> str:
+    """What a root cause stands under: a note is no fault."""
+    return "Notes" if root.finding.severity is Severity.NOTE else "Where it went wrong"
+
+
+def _title(number: int, roots: Sequence[RootCause]) -> Html:
+    """The heading above the first fault and above the first note; they come in this order."""
+    kind = kind_of(roots[number - 1])
+    return Html() if number > 1 and kind == kind_of(roots[number - 2]) else element("h2", kind)
 
 
 def _root(
@@ -67,10 +83,11 @@ def _root(
 ) -> Html:
     finding, name = root.finding, f"finding-{number}"
     drawn, notes = _drawing(finding, places)
+    above = number == 1 and finding.severity is not Severity.NOTE  # the page's title has its message
     proof = [drawn] if drawn else []
     body = [
         element("h3", _heading(finding, several), id=name),
-        element("p", finding.message, class_="message") if number > 1 else Html(),
+        element("p", finding.message, class_="message") if not above else Html(),
         _repeats(finding),
         element("div", *proof, _numbers(finding, laws.get(finding.rule)), class_="proof" if proof else None),
         *notes,

@@ -12,7 +12,7 @@ from typing import TextIO
 from plotly.offline import get_plotlyjs
 
 from speckv_debug import __version__
-from speckv_debug.model.causes import root_causes, worst_first
+from speckv_debug.model.causes import RootCause, root_causes, worst_first
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Process
 from speckv_debug.model.text import amount
@@ -20,7 +20,7 @@ from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.html.charts import charts_section
 from speckv_debug.viewers.html.environment import environment_section, unknown_section
 from speckv_debug.viewers.html.figures import Figure
-from speckv_debug.viewers.html.findings import Law, findings_section
+from speckv_debug.viewers.html.findings import Law, findings_section, kind_of
 from speckv_debug.viewers.html.headline import headline, mark
 from speckv_debug.viewers.html.markup import Html, data_block, element, joined, text
 from speckv_debug.viewers.html.places import RecordedPlaces
@@ -28,7 +28,6 @@ from speckv_debug.viewers.html.step_browser import step_section
 from speckv_debug.viewers.html.timeline import step_range, timeline
 
 SECTIONS = (
-    ("findings", "Where it went wrong"),
     ("figures", "The run"),
     ("steps", "Step by step"),
     ("unknown", "What was judged"),
@@ -62,7 +61,7 @@ def render(
     main = [
         headline(result, roots, _facts(recording, known), damaged=recording.damaged, several=several),
         found or strip,
-        _navigation(bool(found)),
+        _navigation(roots),
         charts,
         step_section(recording, roots, places, steps),
         unknown_section(result),
@@ -100,8 +99,9 @@ def _asset(name: str) -> str:
     return (files("speckv_debug.viewers.html") / name).read_text(encoding="utf-8")
 
 
-def _navigation(has_findings: bool) -> Html:
-    links = [element("a", word, href=f"#{id}") for id, word in SECTIONS if has_findings or id != "findings"]
+def _navigation(roots: Sequence[RootCause]) -> Html:
+    found = [("findings", kind_of(roots[0]))] if roots else []
+    links = [element("a", word, href=f"#{id}") for id, word in (*found, *SECTIONS)]
     return element("nav", *links, aria_label="Sections")
 
 

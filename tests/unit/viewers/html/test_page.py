@@ -166,7 +166,18 @@ def test_only_the_two_own_scripts_may_run_and_nothing_may_load(broken: Recording
 def test_notes_do_not_make_a_run_broken(broken: Recording) -> None:
     said = visible(page(broken, result(finding(severity=Severity.NOTE))))
     assert said.startswith("✓ nothing found")
-    assert "first bad step" not in said
+    assert "first bad step" not in said and "Where it went wrong" not in said
+    assert said.count("\nNotes\n") == 2
+    assert "the last move runs backwards" in said
+
+
+def test_notes_stand_under_a_heading_of_their_own_below_the_faults(broken: Recording) -> None:
+    note = finding(severity=Severity.NOTE, message="worth a look", first_seq=3)
+    said = visible(page(broken, result(note, finding())))
+    order = [
+        said.index(words) for words in ("\nWhere it went wrong\nerror\n", "\nNotes\nnote\n", "worth a look")
+    ]
+    assert order == sorted(order)
 
 
 def test_of_two_recorded_processes_the_page_names_the_one_that_broke(tmp_path: Path) -> None:
