@@ -77,7 +77,7 @@ def _counts(result: CheckResult, roots: Sequence[RootCause]) -> Iterator[str]:
     bad = [root for root in roots if root.finding.severity is not Severity.NOTE]
     if bad:
         steps = [root.finding.step for root in bad if root.finding.step is not None]
-        consequences = sum(len(root.consequences) for root in bad)
+        consequences = sum(each.severity is not Severity.NOTE for root in bad for each in root.consequences)
         since = f", since step {min(steps)}" if steps else ""
         follows = f", {amount(consequences, 'consequence')}" if consequences else ""
         yield f"{amount(len(bad), 'root cause')}{follows}{since}{_requests(bad)}."

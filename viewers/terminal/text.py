@@ -85,7 +85,7 @@ def verdict_line(result: CheckResult) -> str:
     serious = [finding for finding in result.findings if finding.severity is not Severity.NOTE]
     roots = root_causes(serious)
     rest = len(serious) - len(roots)
-    first = min((f.step for f in result.findings if f.step is not None), default=None)
+    first = min((root.finding.step for root in roots if root.finding.step is not None), default=None)
     since = "" if first is None else f", since step {first}"
     follow = f", {amount(rest, 'consequence')}" if rest else ""
     return f"{amount(len(roots), 'root cause')}{follow}{since}"

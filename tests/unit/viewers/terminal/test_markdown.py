@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,11 @@ def test_text_of_a_recording_is_no_markup(hostile: str, shown: str) -> None:
 def test_a_block_can_not_be_left() -> None:
     text = block(["a", "```` <b>", "c"])
     assert text.startswith("`````text\n") and text.endswith("\n`````")
+
+
+def test_the_first_bad_step_is_that_of_the_first_root_cause(recording: Recording) -> None:
+    note = replace(finding(1, step=2), severity=Severity.NOTE)
+    follows = finding(9, step=3, cause=7)
+    assert "1 root cause, 1 consequence, since step 4" in written(
+        recording, CheckResult(findings=(note, finding(7), follows), checked={"OWN-ALIAS": 9})
+    )
