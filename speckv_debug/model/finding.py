@@ -147,6 +147,14 @@ class CheckResult:
         judged, all_ = self._counted
         return 2 * judged < all_
 
+    def doubt(self, damaged: bool) -> str:
+        """Why no tick stands before a clean verdict, empty if one does; `damaged`: a file of the recording is lost."""
+        if self.verdict != "clean":
+            return ""
+        if damaged and self.unknown:
+            return "part of the recording is lost"
+        return "most can't be judged" if self.mostly_unknown else ""
+
     @property
     def nothing_found(self) -> str:
         """`nothing found`, or `nothing new found` where a baseline took findings out."""

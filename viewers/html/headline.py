@@ -12,17 +12,14 @@ from speckv_debug.model.text import amount, plural
 from speckv_debug.viewers.html.markup import Html, element, joined
 
 MARKS = {"findings": "✗ found", "clean": "✓ {}", "unknown": "? can't be judged"}
-DOUBT = "? {}, part of the recording is lost"
-LITTLE = "? {}, most can't be judged"
 MOST_UNKNOWN, MOST_REQUESTS = 3, 6
 
 
 def mark(result: CheckResult, damaged: bool) -> str:
-    """The verdict in two words; no tick where a file is lost and something is unknown, or where most is."""
-    if result.verdict == "clean" and damaged and result.unknown:
-        return DOUBT.format(result.nothing_found)
-    words = LITTLE if result.verdict == "clean" and result.mostly_unknown else MARKS[result.verdict]
-    return words.format(result.nothing_found)
+    """The verdict in two words; no tick where there is doubt."""
+    if doubt := result.doubt(damaged):
+        return f"? {result.nothing_found}, {doubt}"
+    return MARKS[result.verdict].format(result.nothing_found)
 
 
 def headline(
@@ -47,7 +44,7 @@ def headline(
         element("p", line, class_="lead") for line in (*_counts(result, roots), _judged(result)) if line
     ]
     lines += [element("p", about, class_="recording")] if about else []
-    look = "unknown" if result.verdict == "clean" and result.mostly_unknown else result.verdict
+    look = "unknown" if result.doubt(damaged) else result.verdict
     return element("header", *lines, class_=f"headline {look}")
 
 

@@ -40,13 +40,13 @@ def render(recording: Recording, result: CheckResult, out: TextIO) -> None:
 
 
 def _mark(result: CheckResult, recording: Recording) -> str:
-    """No tick where a file is lost and something is unknown, or where most is."""
+    """The verdict, with a tick only where nothing speaks against it."""
     if result.verdict == "findings":
         return "✗ found"
     if result.verdict == "unknown":
         return "? can't be judged"
-    doubt = result.mostly_unknown or (recording.damaged and result.unknown)
-    return f"{'?' if doubt else '✓'} {result.nothing_found}"
+    doubt = result.doubt(recording.damaged)
+    return f"? {result.nothing_found}, {doubt}" if doubt else f"✓ {result.nothing_found}"
 
 
 def _verdict(result: CheckResult) -> Iterator[str]:

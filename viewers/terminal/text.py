@@ -54,8 +54,7 @@ def _quiet(result: CheckResult, recording: Recording, paint: Paint) -> Iterator[
     tail = f" · {share} (--verbose)" if left else ""
     judged = f"{amount(result.judged_instances, 'instance')} of {amount(rules, 'rule')}"
     said = f"{steps}, {judged}, {result.nothing_found}{tail}"
-    doubt = result.mostly_unknown or (left and recording.damaged)
-    mark = paint.doubt("?") if doubt else paint.good("✓")
+    mark = paint.doubt("?") if result.doubt(recording.damaged) else paint.good("✓")
     yield f"{mark} {printable(recording.path.name)}  {said}"
 
 

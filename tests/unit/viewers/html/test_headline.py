@@ -80,6 +80,16 @@ def test_no_tick_where_most_is_unknown() -> None:
     assert lines(result(unknown=(Unknown(rule="A", why="w", instances=100),)))[0] == "✓ nothing found"
 
 
+def test_no_tick_and_no_green_where_a_file_is_lost() -> None:
+    some = result(unknown=(Unknown(rule="A", why="w", instances=1),))
+    made = headline(some, (), damaged=True)
+    assert "? nothing found, part of the recording is lost" in made
+    assert 'class="headline unknown"' in made
+    assert 'class="headline clean"' in headline(some, ()) and 'class="headline clean"' in headline(
+        result(), (), damaged=True
+    )
+
+
 def test_what_baseline_and_configuration_took_away_is_said() -> None:
     less = replace(result(), known=Known(findings={"MOV-PAIR": 2}, unmatched=1), disabled=("LOC-PAD",))
     assert lines(less)[:4] == [

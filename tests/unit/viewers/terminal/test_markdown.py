@@ -104,3 +104,19 @@ def test_the_first_bad_step_is_that_of_the_first_root_cause(recording: Recording
     assert "1 root cause, 1 consequence, since step 4" in written(
         recording, CheckResult(findings=(note, finding(7), follows), checked={"OWN-ALIAS": 9})
     )
+
+
+def test_markdown_says_why_its_mark_is_no_tick(recording: Recording) -> None:
+    unknown = (Unknown(rule="OWN-ALIAS", why="w", instances=1),)
+    (recording.processes[0].folder / "process.json").unlink()
+    damaged = Recording.open(recording.path)
+    for result, why in (
+        (CheckResult(checked={"A": 9}, unknown=unknown), "part of the recording is lost"),
+        (
+            CheckResult(checked={"A": 9}, unknown=(replace(unknown[0], instances=90),)),
+            "part of the recording is lost",
+        ),
+    ):
+        assert written(damaged, result).startswith(f"**? nothing found, {why}**")
+    little = CheckResult(checked={"A": 9}, unknown=(replace(unknown[0], instances=90),))
+    assert written(recording, little).startswith("**? nothing found, most can't be judged**")
