@@ -19,25 +19,20 @@ from speckv_debug.viewers.html.figures import (
 from speckv_debug.viewers.html.markup import Html, element, table, text
 from speckv_debug.viewers.html.run_charts import event_charts, pool_charts, request_chart
 from speckv_debug.viewers.html.series import MOST_CHANGES, MOST_POINTS, Accepts, Lengths, accepts, lengths
+from speckv_debug.viewers.html.shown_processes import ShownProcess, hidden_processes, shown_processes
 from speckv_debug.viewers.html.tabs import tabs
-
-MOST_PROCESSES = 8
 
 
 def charts_section(recording: Recording, roots: Sequence[RootCause]) -> tuple[Html, list[Figure]]:
     """The section, and the figures that the page's script draws into it; several processes stand in tabs."""
     panels: list[tuple[str, Html]] = []
     figures: list[Figure] = []
-    for number, process in enumerate(recording.processes[:MOST_PROCESSES]):
-        own = [root for root in roots if root.finding.process == process.label]
-        shown, drawn = _process(number, process, own)
-        panels.append((process.label, shown))
+    for each in shown_processes(recording, [r for r in roots if r.finding.severity is not Severity.NOTE]):
+        shown, drawn = _process(each)
+        panels.append((each.name, shown))
         figures += drawn
     parts = [tabs("process", panels, "Processes")] if len(panels) > 1 else [panel for _, panel in panels]
-    if (hidden := len(recording.processes) - MOST_PROCESSES) > 0:
-        parts.append(
-            element("p", f"{amount(hidden, 'more process', 'more processes')} not drawn.", class_="aside")
-        )
+    parts += hidden_processes(recording)
     script = element(
         "noscript", element("p", "The figures need JavaScript; all findings are readable without.")
     )
@@ -45,8 +40,8 @@ def charts_section(recording: Recording, roots: Sequence[RootCause]) -> tuple[Ht
     return section, figures
 
 
-def _process(number: int, process: ProcessRecording, roots: Sequence[RootCause]) -> tuple[Html, list[Figure]]:
-    bad = [root.finding for root in roots if root.finding.severity is not Severity.NOTE]
+def _process(shown: ShownProcess) -> tuple[Html, list[Figure]]:
+    number, process, bad = shown.number, shown.process, [root.finding for root in shown.roots]
     marks = [Mark(f.step, f.rule) for f in bad if f.step is not None]
     named = [f.request for f in bad if f.request is not None]
     parts: list[Chart | Html] = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from speckv_debug.model.causes import RootCause
+from speckv_debug.model.finding import Severity
 from speckv_debug.model.lettering import letter
 from speckv_debug.model.text import amount, printable
 from speckv_debug.model.verify import SlotMove, VerifyStep
@@ -13,10 +14,10 @@ from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.html.drawing import LANES, ROOM, STRIPS, TREE
 from speckv_debug.viewers.html.markup import Html, element, table
 from speckv_debug.viewers.html.places import RecordedPlaces
+from speckv_debug.viewers.html.shown_processes import hidden_processes, shown_processes
 from speckv_debug.viewers.html.step_choice import Chosen, choose
 from speckv_debug.viewers.html.tabs import tabs
 
-MOST_PROCESSES = 8
 COLUMNS = ("k", "token", "row", "position", "source", "target", "engine moved")
 
 
@@ -28,19 +29,19 @@ def step_section(
 ) -> Html:
     """The embedded steps of each process, a tab a step, and plainly what is left out and how to get it."""
     parts = []
-    for number, process in enumerate(recording.processes[:MOST_PROCESSES]):
-        index = places.steps_of(process.label)
+    serious = [root for root in roots if root.finding.severity is not Severity.NOTE]
+    for each in shown_processes(recording, serious):
+        index = places.steps_of(each.process.label)
         if index is None or not len(index):
             continue
-        own = [root for root in roots if root.finding.process == process.label]
         title = (
-            [element("h3", "Process ", element("code", process.label))]
-            if len(recording.processes) > 1
-            else []
+            element("h3", "Process ", element("code", each.name)) if len(recording.processes) > 1 else Html()
         )
-        parts += [*title, _process(number, index, choose(index, own, asked), own, asked)]
+        chosen = choose(index, each.roots, asked)
+        parts += [title, _process(each.number, index, chosen, each.roots, asked)]
     if not parts:
         parts.append(element("p", "No verify was recorded.", class_="aside"))
+    parts += hidden_processes(recording)
     said = element("p", "", id="told", class_="aside", role="status")
     return element("section", element("h2", "Step by step"), said, *parts, id="steps")
 
@@ -48,26 +49,26 @@ def step_section(
 def _process(
     number: int, index: VerifyTable, chosen: Chosen, roots: Sequence[RootCause], asked: tuple[int, int] | None
 ) -> Html:
-    bad = {root.finding.step for root in roots}
+    bad = {root.finding.step for root in roots} - {None}
     panels = []
     for step in chosen.steps:
         name = f"{step} ✗" if step in bad else str(step)
-        panels.append((name, element("div", *_step(step, index, chosen.verifies[step], roots))))
-    words = element("p", *_words(chosen, bool(bad), asked), class_="aside")
+        panels.append((name, element("div", *_step(step, index, chosen, roots))))
+    words = element("p", *_words(chosen, _embedded(roots, asked)), class_="aside")
     if not panels:
         return element("div", words)
     return element("div", words, tabs(f"step-{number}", panels, "Steps", keys=chosen.steps))
 
 
-def _words(chosen: Chosen, found: bool, asked: tuple[int, int] | None) -> Iterator[Html | str]:
+def _embedded(roots: Sequence[RootCause], asked: tuple[int, int] | None) -> str:
     if asked:
-        shown = f"Embedded as asked for: steps {asked[0]} to {asked[1]}"
-    else:
-        shown = (
-            "Embedded: the steps around each finding"
-            if found
-            else "Embedded: the first steps, as nothing was found"
-        )
+        return f"Embedded as asked for: steps {asked[0]} to {asked[1]}"
+    if any(root.finding.step is not None for root in roots):
+        return "Embedded: the steps around each finding"
+    return f"Embedded: the first steps, as {'no finding names a step' if roots else 'nothing was found'}"
+
+
+def _words(chosen: Chosen, shown: str) -> Iterator[Html | str]:
     if not chosen.left_out:
         yield f"{shown}. Nothing is left out."
         return
@@ -76,14 +77,14 @@ def _words(chosen: Chosen, found: bool, asked: tuple[int, int] | None) -> Iterat
     yield " embeds steps A to B instead."
 
 
-def _step(
-    step: int, index: VerifyTable, verifies: Sequence[int], roots: Sequence[RootCause]
-) -> Iterator[Html]:
+def _step(step: int, index: VerifyTable, chosen: Chosen, roots: Sequence[RootCause]) -> Iterator[Html]:
+    verifies, recorded = chosen.verifies[step], chosen.recorded[step]
     broken = [root.finding for root in roots if root.finding.step == step]
-    yield element("h3", f"Step {step}, {amount(len(verifies), 'verify', 'verifies')}")
+    part = f"{len(verifies):,} of " if len(verifies) < recorded else ""
+    yield element("h3", f"Step {step}, {part}{amount(recorded, 'verify', 'verifies')}")
     for finding in broken:
         yield element("p", "✗ ", element("code", finding.rule), f" {finding.message}", class_="message")
-    if not verifies:
+    if not recorded:
         yield element("p", "No verify in this step.", class_="aside")
     named = {finding.request for finding in broken}
     for at in verifies:

@@ -27,13 +27,13 @@ class Chosen:
     Attributes:
         steps: Ascending.
         verifies: Step → indices of its verifies in the `VerifyTable`, those of findings first.
-        known: How many steps with a verify the process has.
+        recorded: Step → how many verifies it has, embedded or not.
         left_out: In words, what is not embedded; empty if everything is.
     """
 
     steps: tuple[int, ...]
     verifies: dict[int, tuple[int, ...]]
-    known: int
+    recorded: dict[int, int]
     left_out: str
 
 
@@ -44,17 +44,26 @@ def choose(index: VerifyTable, roots: Sequence[RootCause], asked: tuple[int, int
     most = MOST_ASKED if asked else MOST_AROUND
     steps = wanted[:most]
     named = {root.finding.request for root in roots}
-    verifies, room = dict[int, tuple[int, ...]](), MOST_VERIFIES
-    for step in steps:
-        mine = sorted(index.find(step), key=lambda at: index.request[at] not in named)
-        verifies[step], room = tuple(mine[:room]), max(0, room - len(mine))
-    hidden = sum(len(index.find(step)) for step in steps) - sum(map(len, verifies.values()))
+    found = {step: sorted(index.find(step), key=lambda at: index.request[at] not in named) for step in steps}
+    recorded = {step: len(found[step]) for step in steps}
+    shares = _shares(recorded, MOST_VERIFIES)
+    verifies = {step: tuple(found[step][: shares[step]]) for step in steps}
+    hidden = sum(recorded.values()) - sum(shares.values())
     return Chosen(
         tuple(sorted(steps)),
         verifies,
-        len(known),
+        recorded,
         _left_out(len(known), int(np.isin(wanted, known).sum()), wanted, steps, hidden, asked),
     )
+
+
+def _shares(recorded: dict[int, int], room: int) -> dict[int, int]:
+    """How many verifies of each step fit; what a small step leaves goes to the larger ones."""
+    shares = dict[int, int]()
+    for done, step in enumerate(sorted(recorded, key=lambda step: recorded[step])):
+        shares[step] = min(recorded[step], room // (len(recorded) - done))
+        room -= shares[step]
+    return shares
 
 
 def _asked(known: Int64s, asked: tuple[int, int]) -> list[int]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from speckv_debug.model.causes import RootCause
+from speckv_debug.model.finding import Severity
+from speckv_debug.recording.reader import Recording
+from speckv_debug.recording.recorder import Recorder
 from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.html.page import render
-from speckv_debug.viewers.html.step_choice import MOST_AROUND, MOST_ASKED, choose
-from tests.reported import accept, broken_run, finding, recording, result
+from speckv_debug.viewers.html.shown_processes import MOST_PROCESSES
+from speckv_debug.viewers.html.step_choice import MOST_AROUND, MOST_ASKED, MOST_VERIFIES, choose
+from tests.reported import accept, broken_run, finding, page, recording, result
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +58,48 @@ def test_too_many_findings_or_asked_steps_are_cut_and_it_is_said(tmp_path: Path)
     )
     asked = choose(long, [], (1000, 1299))
     assert len(asked.steps) == MOST_ASKED and "100 more steps asked for left out for size" in asked.left_out
+
+
+def test_a_large_batch_leaves_room_for_each_step_and_the_request_of_the_finding(tmp_path: Path) -> None:
+    events = [accept(step, f"r{n}") for step in (1, 2, 3) for n in range(200)]
+    run = recording(tmp_path, [*events, accept(4, "r0")])
+    found = [finding(step=step, request="r199", row=7, first_seq=9000 + step) for step in (1, 2, 3)]
+    chosen = choose(VerifyTable(run.processes[0]), [RootCause(each, ()) for each in found], None)
+    assert [len(chosen.verifies[step]) for step in (1, 2, 3, 4)] == [133, 133, 133, 1]
+    assert sum(map(len, chosen.verifies.values())) == MOST_VERIFIES
+    assert all(chosen.verifies[step][0] == 200 * step - 1 for step in (1, 2, 3))
+    made = page(run, result(*found)).partition('id="steps"')[2]
+    assert "Step 3, 133 of 200 verifies" in made and "Step 4, 1 verify" in made
+    assert "No verify in this step." not in made
+    assert "201 verifies of the steps shown, for size" in made
+
+
+def test_first_steps_are_never_called_those_around_a_finding(tmp_path: Path) -> None:
+    run = broken_run(tmp_path)
+    nowhere = finding(step=None, request=None, row=None, first_seq=9999)
+    note = finding(severity=Severity.NOTE)
+    for found, why in ((nowhere, "no finding names a step"), (note, "nothing was found")):
+        made = page(run, result(found)).partition('id="steps"')[2]
+        assert f"Embedded: the first steps, as {why}." in made and "✗" not in made.partition("</section>")[0]
+
+
+def test_of_many_processes_those_with_findings_are_shown_first_and_the_rest_is_counted(
+    tmp_path: Path,
+) -> None:
+    for rank in range(11):
+        recorder = Recorder(tmp_path / "many.speckv", {"rank": {"tp": rank}})
+        recorder.emit("accept", **{k: v for k, v in accept(812).items() if k != "event"})
+        recorder.close()
+    run = Recording.open(tmp_path / "many.speckv")
+    label = run.processes[9].label
+    made = page(run, result(finding(process=label, first_seq=0))).partition('id="unknown"')[0]
+    figures, _, steps = made.partition('id="steps"')
+    tabs = re.findall(r'role="tab" id="process-\d+-tab"[^>]*>([^<]*)<', figures)
+    assert len(tabs) == MOST_PROCESSES and tabs[0] == f"{label} ✗" and "✗" not in "".join(tabs[1:])
+    shown = re.findall(r"Process <code>([^<]*)</code>", steps)
+    assert shown == tabs
+    for part in (figures, steps):
+        assert "3 more processes not shown; those with findings come first." in part
 
 
 def test_the_page_shows_a_step_as_the_inspector_does(tmp_path: Path) -> None:
