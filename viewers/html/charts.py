@@ -13,6 +13,7 @@ from speckv_debug.viewers.html.figures import (
     Figure,
     Mark,
     accept_figure,
+    distribution,
     distribution_figure,
     lengths_figure,
 )
@@ -102,7 +103,12 @@ def _point(axis: str, span: int) -> str:
 
 def _distribution_words(accepted: Accepts) -> Html:
     said = f"Mean {accepted.mean:.2f} accepted rows over {amount(accepted.verifies, 'verify', 'verifies')}, root included."
-    rows = [(n, k, f"{100 * k / accepted.verifies:.1f} %") for n, k in accepted.counts.items()]
+    found = [
+        (int(words) if words.isdigit() else words, count)
+        for _, words, count in distribution(accepted.counts)
+        if count
+    ]
+    rows = [(words, count, f"{100 * count / accepted.verifies:.1f} %") for words, count in found]
     numbers = table(("accepted rows", "verifies", "share"), rows)
     return element("div", element("p", said, class_="aside"), _fold("The numbers", numbers))
 

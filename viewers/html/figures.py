@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,8 @@ HEIGHT = 300
 COLOURS = 8
 MOST_MARKS = 12
 MOST_TICKS = 10
+MOST_LENGTHS = 64
+"""Accept length up to which each one has a bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +52,28 @@ def accept_figure(id: str, accepts: Accepts, marks: Sequence[Mark]) -> Figure:
     return finished(id, figure, marks if accepts.axis == "step" else ())
 
 
+def distribution(counts: Mapping[int, int]) -> list[tuple[int, str, int]]:
+    """Place, words and verifies of each bar; lengths that no verify can have are put together at either end."""
+    if not counts:
+        return []
+    first, last = max(0, min(1, *counts)), min(max(counts), MOST_LENGTHS)
+    bars = [(length, str(length), counts.get(length, 0)) for length in range(first, last + 1)]
+    if fewer := sum(count for length, count in counts.items() if length < 0):
+        bars.insert(0, (-1, "fewer than 0", fewer))
+    if more := sum(count for length, count in counts.items() if length > MOST_LENGTHS):
+        bars.append((MOST_LENGTHS + 1, f"more than {MOST_LENGTHS}", more))
+    return bars
+
+
 def distribution_figure(id: str, accepts: Accepts) -> Figure:
     """How many verifies accepted how many rows."""
-    lengths = list(range(1, max(accepts.counts) + 1)) if accepts.counts else []
-    counts = [accepts.counts.get(length, 0) for length in lengths]
-    shares = [100 * count / accepts.verifies for count in counts]
+    drawn = distribution(accepts.counts)
     bars = go.Bar(
-        x=lengths,
-        y=counts,
-        customdata=shares,
+        x=[place for place, _, _ in drawn],
+        y=[count for _, _, count in drawn],
+        customdata=[[words, 100 * count / accepts.verifies] for _, words, count in drawn],
         marker={"color": "var(--accent)"},
-        hovertemplate="%{x} accepted: %{y} verifies, %{customdata:.1f} %<extra></extra>",
+        hovertemplate="%{customdata[0]} accepted: %{y} verifies, %{customdata[1]:.1f} %<extra></extra>",
     )
     figure = go.Figure([bars], layout("accepted rows", "verifies"))
     figure.update_layout(bargap=0.25, showlegend=False)

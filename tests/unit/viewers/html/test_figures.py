@@ -6,6 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from speckv_debug.viewers.html.figures import (
+    MOST_LENGTHS,
     Mark,
     accept_figure,
     distribution_figure,
@@ -53,6 +54,16 @@ def test_ticks_of_one_are_never_crowded() -> None:
 def test_steps_are_not_marked_on_an_axis_that_counts_events(tmp_path: Path) -> None:
     found = accepts(recording(tmp_path, [accept(1), {**accept(2), "step": None}]).processes[0])
     assert "shapes" not in accept_figure("accept-0", found, [Mark(2, "MOV-PAIR")]).body["layout"]
+
+
+def test_lengths_that_no_verify_can_have_are_put_together(tmp_path: Path) -> None:
+    odd = (2, 2**31 - 1, 200_000, 0, -5)
+    events = [accept(step, accept_len=length) for step, length in enumerate(odd)]
+    found = accepts(recording(tmp_path, events).processes[0])
+    (bars,) = distribution_figure("d-0", found).body["data"]
+    assert len(bars["x"]) == MOST_LENGTHS + 3 and sum(bars["y"]) == found.verifies == len(odd)
+    said = {words: count for (words, _), count in zip(bars["customdata"], bars["y"], strict=True) if count}
+    assert said == {"fewer than 0": 1, "0": 1, "2": 1, "more than 64": 2}
 
 
 def test_the_distribution_has_a_bar_for_lengths_that_never_occurred(tmp_path: Path) -> None:
