@@ -60,6 +60,7 @@ class VerifyStep:
         kv_tokens: What KV commits, the inputs of the accepted rows: same length, one apart.
         moves: One entry an accepted row.
         bounds: The host's lengths as last reported before this verify, or None.
+        simulated: The engine's simulation set the accept length: by this verify's mode, or by setting where it has none.
     """
 
     process: str
@@ -84,3 +85,4 @@ class VerifyStep:
     moves: tuple[SlotMove, ...]
     bounds: KVBounds | None = None
     page_size: int | None = None
+    simulated: bool = False

@@ -87,6 +87,7 @@ class StepIndex:
             moves=self._moves(index, accepted),
             bounds=self._bounds(index),
             page_size=None if pool is None else pool.page_size,
+            simulated=bool(batch.simulated[index]),
         )
 
     def _tree(self, index: int) -> DraftTree:

@@ -119,7 +119,7 @@ def _drawing(finding: Finding, places: Places) -> tuple[Html, list[Html]]:
     if shown is not None and drawn:
         if not shown.exact:
             notes.append(f"Drawn of a verify: the last one before it, step {shown.step.step}.")
-        if shown.step.sampling == "simulated":
+        if shown.step.simulated:
             notes.append("Acceptance was simulated in this step: its path is no real one.")
     return drawn, [element("p", note, class_="aside") for note in notes]
 

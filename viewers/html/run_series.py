@@ -10,7 +10,8 @@ import pandas as pd
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ragged import NULL, Int64s, Ragged
-from speckv_debug.viewers.html.series import MOST_REQUESTS, SIMULATED, span_of
+from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.viewers.html.series import MOST_REQUESTS, span_of
 
 MOST_REASONS = 8
 OTHER = "other"
@@ -73,10 +74,9 @@ def drops(process: ProcessRecording) -> Over:
 
 def accepts_by_request(process: ProcessRecording, first: list[str]) -> tuple[pd.DataFrame, int]:
     """`request, mean, low, high, verifies` of real acceptance, requests of findings first; and how many there are."""
-    frame = process.columns("accept", "request", "accept_len", "sampling").to_pandas()
-    fake = frame["sampling"] == SIMULATED
-    if process.info.settings.get("simulate_acc_len"):
-        fake |= frame["sampling"].isna()
+    told = process.columns("accept", "request", "accept_len", "sampling")
+    fake = VerifyBatch(Columns(told), process.info).simulated
+    frame = told.select(["request", "accept_len"]).to_pandas()
     frame = frame[frame["accept_len"].notna() & frame["request"].notna() & ~fake]
     found = frame.groupby("request", sort=False)["accept_len"].agg(["mean", "min", "max", "size"])
     found = found.set_axis(["mean", "low", "high", "verifies"], axis=1)

@@ -12,13 +12,13 @@ import pandas as pd
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
+from speckv_debug.replay.verifies import VerifyBatch
 
 MOST_POINTS = 200
 """Spans on the x axis; a longer series keeps the lowest and highest value of each span."""
 MOST_CHANGES = 2 * MOST_POINTS
 """Of one request's lengths; above, it is thinned."""
 MOST_REQUESTS = 40
-SIMULATED = "simulated"
 LENGTHS = ("request", "row", "epoch", "committed", "allocated")
 """Columns of a request's lengths."""
 
@@ -74,10 +74,8 @@ class Lengths:
 def accepts(process: ProcessRecording) -> Accepts:
     """Accept lengths by step; steps without real acceptance are kept apart."""
     told = Columns(process.columns("accept", "step", "accept_len", "sampling"))
-    length, sampling = told.ints("accept_len"), told.texts("sampling")
+    length, fake = told.ints("accept_len"), VerifyBatch(told, process.info).simulated
     known = length != NULL
-    always = bool(process.info.settings.get("simulate_acc_len"))
-    fake = sampling.equal(SIMULATED) | (always & ~sampling.known)
     axis, x = _axis(told, known)
     frame = pd.DataFrame({axis: x, "accept_len": length})
     span = span_of(x[known])

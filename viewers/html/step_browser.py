@@ -96,7 +96,7 @@ def _verify(step: VerifyStep, wrong: bool) -> Html:
     request = f"row {step.row}" if step.request is None else f"request {printable(step.request)}"
     length = "unknown" if step.accept_len is None else step.accept_len
     head = f"{'✗ ' if wrong else ''}{request}: accept length {length}"
-    if step.sampling == "simulated":
+    if step.simulated:
         head += ", simulated: no real acceptance"
     drawn = [(title, draw(step)) for title, draw in (TREE, LANES, STRIPS, ROOM)]
     figures = [

@@ -29,6 +29,8 @@ def _facts(step: VerifyStep) -> Iterator[str]:
     if step.tree.parents:
         yield "chain" if step.tree.is_chain else "tree"
     yield from (printable(word) for word in (step.algorithm, step.sampling) if word)
+    if step.simulated and step.sampling is None:
+        yield "simulated by setting"
     if step.row is not None:
         yield f"request row {step.row}" + ("" if step.epoch is None else f", epoch {step.epoch}")
     yield f"event {step.seq}"

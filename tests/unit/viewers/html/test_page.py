@@ -84,6 +84,17 @@ def test_simulated_acceptance_is_said_beside_the_drawing(tmp_path: Path) -> None
     assert "1 verify with simulated acceptance" in made
 
 
+@pytest.mark.parametrize("length", [0, 4])
+def test_acceptance_that_is_simulated_by_setting_is_said_like_that_of_a_verify(
+    tmp_path: Path, length: int
+) -> None:
+    process = {**PROCESS, "settings": {"simulate_acc_len": length}}
+    made = page(recording(tmp_path, [accept(812, sampling=None)], process), result(finding(first_seq=0)))
+    assert "Acceptance was simulated in this step" in made
+    assert "accept length 3, simulated: no real acceptance" in made
+    assert "1 verify with simulated acceptance" in made and "Accept length by request" not in made
+
+
 def test_what_is_not_shown_is_counted(broken: Recording) -> None:
     long = Evidence(title="t", columns=("a",), rows=tuple((n,) for n in range(300)), marked=(250,))
     many = [finding(first_seq=n, evidence=(long,) if n == 0 else ()) for n in range(60)]
