@@ -180,14 +180,15 @@ def _last_of_each(keys: Int64s) -> Int64s:
 
 
 def _uncommitted(view: LivesView, index: Int64s) -> Mask:
-    """Accepts of the window of whose life no later step's result was committed."""
+    """Accepts of whose life no later step's result was committed; where commits are not recorded whole, those of the window."""
     lives, told, accept = view.lengths.lives, view.columns("lengths"), view.columns("accept")
     own, step = lives.of("lengths"), told.ints("step")
     rows = np.flatnonzero(told.texts("cause").equal(COMMIT) & (own >= 0) & (step != NULL))
     latest = np.full(len(lives), NULL, dtype=np.int64)
     np.maximum.at(latest, own[rows], step[rows])
     behind = accept.ints("step")[index] > latest[lives.of("accept")[index]]
-    return np.asarray(behind & (accept.ints("seq")[index] > view.since), dtype=np.bool_)
+    own_window = accept.ints("seq")[index] > view.since
+    return np.asarray(behind & (own_window | view.info.records("lengths")), dtype=np.bool_)
 
 
 def _prepares(window: ProcessView, prepared: int) -> bool:

@@ -54,14 +54,16 @@ class Use(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRequest:
-    """A request that runs: lengths as the host reported them last, None if never; pages that its row names."""
+    """A request that runs: lengths as the host reported them last, None if never; pages that its row names, None where
+    not all that entered the row is recorded.
+    """
 
     request: str | None
     row: int
     epoch: int
     committed: int | None
     allocated: int | None
-    pages: int
+    pages: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +159,17 @@ def live_requests(ledger: Ledger) -> tuple[LiveRequest, ...]:
             epoch=tenure.epoch,
             committed=None if tenure.committed < 0 else tenure.committed,
             allocated=None if tenure.allocated < 0 else tenure.allocated,
-            pages=len(_named(tenure, tenure.extent)),
+            pages=_pages_of(ledger, tenure),
         )
         for tenure in running
     )
+
+
+def _pages_of(ledger: Ledger, tenure: Tenure) -> int | None:
+    """How many pages the row names; None where it may name more than the recording tells."""
+    named = len(_named(tenure, tenure.extent))
+    told = named > 0 or ledger.info.records("table_write")
+    return named if told and tenure.complete else None
 
 
 def _uses(ledger: Ledger, book: PageBook, main: bool) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int32]]:

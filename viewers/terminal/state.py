@@ -118,5 +118,8 @@ def _listed(
 def _requests(found: Snapshot, verbose: bool) -> Iterator[str]:
     yield f"{amount(len(found.requests), 'request')} running"
     columns = ("request", "row", "epoch", "committed", "allocated", "pages")
-    rows = tuple(tuple(getattr(each, name) for name in columns) for each in found.requests)
+    rows = tuple(
+        (*(getattr(each, name) for name in columns[:-1]), "unknown" if each.pages is None else each.pages)
+        for each in found.requests
+    )
     yield from _listed(columns, rows, verbose)

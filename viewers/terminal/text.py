@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TextIO
 
-from speckv_debug.model.causes import RootCause, root_causes
+from speckv_debug.model.causes import RootCause, root_causes, worst_first
 from speckv_debug.model.consequences import summary
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Severity
 from speckv_debug.model.left_out import left_out
@@ -91,9 +91,9 @@ def verdict_line(result: CheckResult) -> str:
 
 
 def _blocks(result: CheckResult, recording: Recording, paint: Paint, verbose: bool) -> Iterator[str]:
-    """A few root causes of each rule in full, the others of the rule in a line."""
+    """A few root causes of each rule in full, the others of the rule in a line; errors first."""
     groups: dict[tuple[str, Severity], list[RootCause]] = {}
-    for root in root_causes(result.findings):
+    for root in worst_first(root_causes(result.findings)):
         groups.setdefault((root.finding.rule, root.finding.severity), []).append(root)
     several = result.names_processes(len(recording.processes))
     for roots in groups.values():

@@ -122,10 +122,10 @@ def _requests(requests: tuple[LiveRequest, ...]) -> Iterator[StateLine]:
     for each in requests:
         lengths = each.committed, each.allocated
         reserve = None if None in lengths else (each.allocated or 0) - (each.committed or 0)
-        cells = [_known(value) for value in (*lengths, reserve)]
+        cells = [_known(value) for value in (*lengths, reserve, each.pages)]
         name = printable(each.request or "unnamed")
         yield StateLine(
-            f"{each.row:>9}  {name:<14} {each.epoch:>5} {cells[0]:>10} {cells[1]:>10} {cells[2]:>8} {each.pages:>7,}",
+            f"{each.row:>9}  {name:<14} {each.epoch:>5} {cells[0]:>10} {cells[1]:>10} {cells[2]:>8} {cells[3]:>7}",
             question=None if each.request is None else Question(LIFE, each.request),
         )
 

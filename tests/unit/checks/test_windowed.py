@@ -26,6 +26,7 @@ from speckv_debug.recording.reader import Recording
 from speckv_debug.replay import window_ends, windows
 from speckv_debug.replay.view import ProcessView, views
 from tests.slot_batches import TABLES, Batches
+from tests.told_lengths import Lengths
 from tests.unit.conftest import PROCESS
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
@@ -122,6 +123,23 @@ def spoilt(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
             line["accept_index"] = [*line["accept_index"][:-2], -1, -1]
             line |= {"new_seq_len": line["seq_len"] + 1, "bonus_token": 7}
     return lines
+
+
+def test_a_commit_whose_accept_lies_several_windows_back_is_judged(tmp_path: Path) -> None:
+    run = Lengths(tables=["accept", "lengths", "release"])
+    run.told(10, 20, "extend")
+    for step, (start, accepted) in enumerate([(10, 3), (13, 2), (15, 2), (17, 1)], start=2):
+        run.step = step
+        run.verify(start, accepted)
+    for run.step, committed in ((2, 13), (3, 15), (4, 17)):
+        run.told(committed, 20, "verify_commit")
+    head = {"event": "process", "engine": "sglang"} | run.head
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (head, *run.lines)))
+    import_jsonl(tmp_path / "x.jsonl", tmp_path / "x.speckv")
+    view = ProcessView(Recording.open(tmp_path / "x.speckv").processes[0])
+    with windows_of(1):
+        verdict = judge_windows(view, [RULES["LEN-COMMIT"]], lambda rule, error: None, PROGRESS)["LEN-COMMIT"]
+    assert (verdict.instances, dict(verdict.unknown), verdict.whole) == (3, {}, False)
 
 
 def test_no_window_is_read_for_rules_that_need_the_whole(tmp_path: Path) -> None:

@@ -49,6 +49,20 @@ def test_lengths_that_are_not_known() -> None:
     assert uses(run) == {Use.GRANTED: [1]}
 
 
+def test_how_many_pages_a_row_names_is_unknown_where_not_all_that_entered_it_is_recorded() -> None:
+    unlisted = paged(tables=[name for name in TABLES if name != "table_write"])
+    unlisted.add("row_alloc", **unlisted.who(1, None, 1))
+    listed = paged()
+    listed.add("row_alloc", **listed.who(1, None, 1))
+    met = paged(from_start=False)
+    met.write(1, 8, span(8, 12))
+    assert [each.pages for run in (unlisted, listed, met) for each in live_requests(run.fold())] == [
+        None,
+        0,
+        None,
+    ]
+
+
 def test_the_tree_sessions_transfers_and_free_groups() -> None:
     run = paged()
     run.start(1, span(4, 24))
