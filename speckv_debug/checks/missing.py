@@ -129,9 +129,8 @@ def _damaged(view: ProcessView) -> Iterator[Loss]:
             yield Loss(first=first, last=END, why="the recording was cut off before it could be seen")
         elif problem.kind in ("damaged_part", "torn_spool"):
             for table in problem.tables:
-                yield Loss(
-                    first=first, last=last, table=table, why=f"a damaged file of {table}: {problem.where}"
-                )
+                why = f"{problem.file} of {table}: {problem.where}"
+                yield Loss(first=first, last=last, table=table, why=why)
         elif problem.kind == "damaged_column":
             for table in problem.tables:
                 why = f"a damaged column of {table}: {problem.what}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from speckv_debug.model.text import amount, plural
 from speckv_debug.recording.problem import Problem, ProblemKind
+from speckv_debug.recording.schema import TABLES
 from speckv_debug.recording.table_files import TableFiles, seq_of
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ UNREAD = (ProblemKind.DAMAGED_PART, ProblemKind.DAMAGED_COLUMN)
 
 
 def problems_of(process: ProcessRecording) -> tuple[Problem, ...]:
-    """Damaged parts, torn spools, unusable columns, drops, a missing end."""
+    """Damaged parts, torn spools, unusable columns, drops, a missing end, events behind the last one that is there."""
     found: list[Problem] = []
     for files in process.files.values():
         found += [_damaged_part(process, files, path) for path in sorted(files.damaged)]
         found += _torn_spool(process, files)
         found += _misfits(process, files)
-    return (*found, *_dropped(process), *_missing_end(process))
+    return (*found, *_dropped(process), *_missing_end(process), *_lost_end(process))
 
 
 def recorded_whole(process: ProcessRecording) -> tuple[str, ...]:
@@ -34,7 +35,16 @@ def recorded_whole(process: ProcessRecording) -> tuple[str, ...]:
     Rows that were dropped are told by the drop table, a missing end by `clean_shutdown`; damage by nothing else.
     """
     unread = {table for problem in process.problems if problem.kind in UNREAD for table in problem.tables}
+    if not _damaged(process) and (any(_lost_end(process)) or process.gaps()):
+        unread |= set(TABLES) - set(
+            process.files
+        )  # the events that are missing may be those of a table that is gone
     return tuple(name for name in process.info.tables if name.partition(":")[0] not in unread)
+
+
+def _damaged(process: ProcessRecording) -> bool:
+    """Whether a file of a table can't be read."""
+    return any(files.damaged for files in process.files.values())
 
 
 def _damaged_part(process: ProcessRecording, files: TableFiles, path: Path) -> Problem:
@@ -46,8 +56,8 @@ def _damaged_part(process: ProcessRecording, files: TableFiles, path: Path) -> P
     rows = _missing_within(process, after, before)
     return Problem(
         kind=ProblemKind.DAMAGED_PART,
-        where=f"{process.label}/{files.name}/{path.name}",
-        what=f"damaged ({files.damaged[path]}) and skipped: {files.name} rows {_span(after, before)} are missing"
+        where=f"{process.label}/{path.relative_to(process.folder).as_posix()}",
+        what=f"{files.damaged[path]} and skipped: {files.name} rows {_span(after, before)} are missing"
         + (f", {amount(rows, 'event')} in all" if rows else ""),
         process=process.label,
         tables=(files.name,),
@@ -135,6 +145,26 @@ def _missing_end(process: ProcessRecording) -> Iterator[Problem]:
         tables=tuple(process.files),
         after_seq=process.last_seq,
     )
+
+
+def _lost_end(process: ProcessRecording) -> Iterator[Problem]:
+    """A process that ended in order says how many events it recorded; where no damaged file explains what is missing."""
+    told = process.info.raw.get("events")
+    if process.clean is not True or type(told) is not int or _damaged(process):
+        return
+    last = max((files.last for files in process.files.values()), default=-1)
+    if told > last + 1:
+        lost = told - last - 1
+        yield Problem(
+            kind=ProblemKind.MISSING_END,
+            where=process.label,
+            what=f"the end is missing: process.json names {amount(told, 'event')}, the last "
+            f"{plural(lost, 'one is', f'{lost:,} are')} in no file",
+            process=process.label,
+            tables=tuple(process.files),
+            after_seq=last if last >= 0 else None,
+            rows=lost,
+        )
 
 
 def _spooled(process: ProcessRecording) -> str:

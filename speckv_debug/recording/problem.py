@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+REFUSED = "not readable"
+"""How `Problem.what` begins of a file that may not be read; it need not be damaged."""
+
 
 class ProblemKind(StrEnum):
     """What is wrong."""
@@ -41,6 +44,11 @@ class Problem:
     after_seq: int | None = None
     before_seq: int | None = None
     rows: int | None = None
+
+    @property
+    def file(self) -> str:
+        """What kind of file it is about, with its article."""
+        return "an unreadable file" if self.what.startswith(REFUSED) else "a damaged file"
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"

@@ -12,7 +12,7 @@ from speckv_debug.errors import RecordingError
 from speckv_debug.model.text import printable
 from speckv_debug.recording.manifest import MANIFEST, PROCESS, read_object, require_version
 from speckv_debug.recording.order import EventBatch, EventOrder
-from speckv_debug.recording.problem import Problem, ProblemKind
+from speckv_debug.recording.problem import REFUSED, Problem, ProblemKind
 from speckv_debug.recording.process_file import process_from, stated_by
 from speckv_debug.recording.process_recording import ProcessRecording
 from speckv_debug.recording.schema import TABLES
@@ -92,7 +92,8 @@ def _manifest(path: Path) -> tuple[dict[str, Any], tuple[Problem, ...]]:
         return read_object(path / MANIFEST), ()
     except (OSError, ValueError) as error:
         if isinstance(error, PermissionError):
-            raise RecordingError(f"{shown}: {error.strerror}", "Check the permissions.") from error
+            file = printable(str(path / MANIFEST))
+            raise RecordingError(f"{file}: {error.strerror}", "Check the permissions.") from error
         missing = isinstance(error, FileNotFoundError)
         what = "missing" if missing else f"damaged ({error})"
         text = f"{what}: version, command line and times are unknown"
@@ -123,6 +124,8 @@ def _process(folder: Path, ended: bool | None) -> ProcessRecording:
         raw = read_object(folder / PROCESS)
     except (OSError, ValueError) as error:
         damage = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
+        if isinstance(error, PermissionError):
+            damage = f"{REFUSED} ({error.strerror}; check the permissions)"
         what = f"{damage}: engine, pools and settings are unknown"
         where = f"{folder.name}/{PROCESS}"
         problems = (Problem(kind=ProblemKind.DAMAGED_PROCESS, where=where, what=what, process=folder.name),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from speckv_debug.recording.arrays import empty_table, fixed_array, numbers
 from speckv_debug.recording.parts import Part, Within, read_part, scan_part
+from speckv_debug.recording.problem import REFUSED
 from speckv_debug.recording.schema import CODED, CODES, SCHEMAS, STR
 from speckv_debug.recording.spool import SpoolContent
 
@@ -54,13 +56,26 @@ class TableFiles:
     @classmethod
     def find(cls, process_folder: Path, name: str, spool: SpoolContent) -> TableFiles:
         """Look at the footers of the parts. The spool was read before: rows only ever go from it to a part."""
-        files = cls(name, spool=spool)
-        for path in sorted((process_folder / name).glob("[!.]*.parquet")):
+        files, folder = cls(name, spool=spool), process_folder / name
+        try:
+            names = sorted(os.listdir(folder))
+        except FileNotFoundError:
+            return files
+        except OSError as error:
+            files.damaged[folder] = _reason(error)
+            return files
+        for path in (folder / each for each in names if each.endswith(".parquet") and each[0] != "."):
             try:
                 files.parts.append(scan_part(path))
             except READ_ERRORS as error:
                 files.damaged[path] = _reason(error)
         return files
+
+    @property
+    def last(self) -> int:
+        """The last seq, by the footers of the parts; -1 without any."""
+        spooled = [seq for batch in self.spool.batches for seq in _bounds(seq_of(batch))]
+        return max([*(part.last for part in self.parts), *spooled], default=-1)
 
     @property
     def empty(self) -> bool:
@@ -156,4 +171,7 @@ def _bounds(seq: npt.NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def _reason(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
+    """Such as `damaged (Couldn't deserialize thrift)`; what may not be read need not be damaged."""
+    if isinstance(error, PermissionError):
+        return f"{REFUSED} ({error.strerror or 'Permission denied'}; check the permissions)"
+    return f"damaged ({str(error).strip().partition(chr(10))[0][:200] or type(error).__name__})"
