@@ -1,4 +1,4 @@
-"""Values of lists in one pass: by list and place, or beside bounds of their list."""
+"""Values in one pass: of lists by list and place, or beside bounds of their list; codes that occur."""
 
 from __future__ import annotations
 
@@ -26,4 +26,14 @@ def any_outside(values: Array, offsets: Array, count: Array, low: Array, high: A
     for at in range(len(count)):
         for place in range(offsets[at], min(offsets[at] + count[at], offsets[at + 1])):
             found[at] |= values[place] < low[at] or values[place] >= high[at]
+    return found
+
+
+@compiled
+def occurring(codes: Array, count: int) -> Array:
+    """Which of the codes `[0, count)` occur; -1 is none. bool[count], codes int32."""
+    found = np.zeros(count, dtype=np.bool_)
+    for at in range(len(codes)):
+        if codes[at] >= 0:
+            found[codes[at]] = True
     return found

@@ -29,6 +29,7 @@ from speckv_debug.replay.ledger_tenure import ALIVE, Tenure, TenureStore
 from speckv_debug.replay.ledger_totals import Totals
 from speckv_debug.replay.ledger_trims import Trims
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
+from speckv_debug.replay.scratch import Scratch
 from speckv_debug.replay.session_counts import open_turns
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Ledger:
         self.main = self.books[self.namespaces.main]
         self.page_size = self.namespaces.all[self.namespaces.main].page_size
         self.facts = Facts()
+        self.scratch = Scratch()
         self.store = TenureStore(sum(len(self.events.slots[name]) for name in GIVING))
         self.tenures: list[Tenure] = []
         self.rows: dict[int, Tenure] = {}

@@ -24,7 +24,7 @@ from speckv_debug.replay.stretch_compiled import place
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
 
-EVENTS = 1 << 16
+EVENTS = 1 << 15
 """Events of one stretch."""
 ENDS = 1024
 """Ends of requests between two settled points for which there is room at first."""
@@ -38,16 +38,24 @@ class Stretches:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger, self._events = ledger, ledger.events
         self._main = ledger.namespaces.main
-        self._columns = {TABLES.index(name): _stacked(build()) for name, build in self._builders().items()}
+        self._scratch = ledger.scratch
+        self._columns = {
+            TABLES.index(name): self._stacked(name, build()) for name, build in self._builders().items()
+        }
 
     def of(self, order: Order) -> npt.NDArray[np.int64]:
-        """int64[events, WIDTH]; the rows of a table are consecutive ones."""
-        found = np.zeros((len(order.seq), c.WIDTH), dtype=np.int64)
+        """int64[events, WIDTH], up to the next call; the rows of a table are consecutive ones."""
+        found = self._scratch.room("events", len(order.seq), c.WIDTH)
+        found[:] = 0
         found[:, c.SEQ], found[:, c.TABLE], found[:, c.INDEX] = order
         for table, columns in self._columns.items():
             if len(at := np.flatnonzero(order.table == table)):
                 place(found, at, *columns, int(order.row[at[0]]))
         return found
+
+    def _stacked(self, name: str, columns: dict[int, Int64s | Flags]) -> tuple[Int64s, Int64s]:
+        """Numbers of columns, and their values, one row each."""
+        return np.array(list(columns), dtype=np.int64), self._scratch.stacked(name, list(columns.values()))
 
     def _builders(self) -> dict[str, Callable[[], dict[int, Int64s | Flags]]]:
         return {
@@ -245,11 +253,6 @@ class CompiledFold:
             end.code = code
             ledger.locks.settle(ledger, end)
         del ledger.unsettled[:settled]
-
-
-def _stacked(columns: dict[int, Int64s | Flags]) -> tuple[Int64s, Int64s]:
-    """Numbers of columns, and their values, one row each."""
-    return np.array(list(columns), dtype=np.int64), np.stack(list(columns.values()), dtype=np.int64)
 
 
 def _flags(simple: Mask, without: Mask | None, special: Mask | None) -> Flags:

@@ -25,9 +25,10 @@ from speckv_debug.replay.plain_tables import (
     of_reserves,
     of_verifies,
     of_writes,
-    table,
+    rows_of,
 )
 from speckv_debug.replay.ragged import Int64s, Mask, frozen
+from speckv_debug.replay.scratch import Scratch
 from speckv_debug.replay.session_trims import TRIM
 from speckv_debug.replay.view import ProcessView
 from speckv_debug.replay.writes import of_drafter
@@ -61,6 +62,7 @@ class PlainLives:
         self._spaces = Namespaces(process.info)
         self._lives = np.zeros((0, c.WIDTH), dtype=np.int64)
         self._names: dict[str, int] = {}
+        self._scratch = Scratch()
         self._now = np.zeros(len(c.COUNTS) + 4, dtype=np.int64)
         self._now[c.LEAVING_SINCE] = c.NEVER
         self._now[c.PREPARED] = self._now[c.HIGHEST] = c.NULL
@@ -104,7 +106,10 @@ class PlainLives:
         held[self._lives[rows, c.OWNER]] = rows
         own = self._own(view)
         plain = c.sweep(
-            tuple(table(view.columns(n), r, *own.get(n, ())) for n, r in zip(TABLES, requests, strict=True)),
+            tuple(
+                self._scratch.stacked(name, rows_of(view.columns(name), numbers, *own.get(name, ())))
+                for name, numbers in zip(TABLES, requests, strict=True)
+            ),
             tuple(frozen(view.columns(name).native(values).values) for name, values in LISTS),
             self._lives,
             held,

@@ -46,11 +46,11 @@ FORGOTTEN = ("session_trim", "session_restore", "retract", "finish")
 GROWTHS = ("extend", "decode", "spec_reserve")
 
 
-def table(columns: Columns, requests: Int64s | None, *own: Int64s) -> Int64s:
-    """int64[columns, events]: what all tables have, with the number of the request, and what is the table's own."""
+def rows_of(columns: Columns, requests: Int64s | None, *own: Int64s) -> tuple[Int64s, ...]:
+    """One row of numbers a column: what all tables have, with the number of the request, and what is the table's own."""
     nothing = np.full(len(columns), NULL)
     shared = (columns.ints(n) if columns.has(n) else nothing for n in ("seq", "step", "row", "epoch"))
-    return np.stack((*shared, nothing if requests is None else requests, *own))
+    return (*shared, nothing if requests is None else requests, *own)
 
 
 def of_verifies(batch: VerifyBatch) -> list[Int64s]:

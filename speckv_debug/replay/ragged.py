@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from speckv_debug.replay.worthwhile import worth_compiling
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Number = TypeVar("Number", bound=np.generic)
 
 NULL = int(np.iinfo(np.int64).min)
 """What stands for an absent value in an integer column; no slot, position, token or length is that small."""
@@ -175,7 +176,7 @@ def packed(group: Int64s, value: Int64s) -> Int64s | None:
     return np.asarray((group << 32) + (value - low), dtype=np.int64)
 
 
-def frozen(values: Int64s) -> Int64s:
+def frozen(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """A view that can't be written: one type for the compiled code, whether Arrow owns the values or not."""
     view = values.view()
     view.flags.writeable = False

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from speckv_debug.recording.arrays import filled
+from speckv_debug.recording.arrays import filled, flags
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 
@@ -39,10 +39,10 @@ class Spans:
                     table = stretch[name]
                     if name == "alloc":
                         self._grants.append(_ints(table, "seq"))
-                    if name == "lengths":
-                        table = table.filter(pc.equal(table.column("cause"), PREPARE))
                     seq, step = (_ints(table, column) for column in ("seq", "step"))
                     known = step != NULL
+                    if name == "lengths":
+                        known &= flags(pc.equal(table.column("cause"), PREPARE))
                     if not known.all():
                         self.unknown |= name in STEPPED
                         seq, step = seq[known], step[known]
@@ -96,6 +96,10 @@ def chosen(closed: Int64s, granting: Mask, first: int, last: int, events: int) -
 
 def _spans(seq: Int64s, step: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     """Steps of ascending events, each with the first and the last `seq`."""
+    if (step[1:] >= step[:-1]).all():
+        ends = np.flatnonzero(np.append(step[1:] != step[:-1], True))
+        begins = np.append(0, ends[:-1] + 1)
+        return step[begins], seq[begins], seq[ends]
     low, high = int(step.min()), int(step.max())
     if high - low >= DENSE * len(step):
         steps, place = np.unique(step, return_inverse=True)
