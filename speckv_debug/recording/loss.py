@@ -35,11 +35,18 @@ def recorded_whole(process: ProcessRecording) -> tuple[str, ...]:
     Rows that were dropped are told by the drop table, a missing end by `clean_shutdown`; damage by nothing else.
     """
     unread = {table for problem in process.problems if problem.kind in UNREAD for table in problem.tables}
-    if not _damaged(process) and (any(_lost_end(process)) or process.gaps()):
+    if not _damaged(process) and (any(_lost_end(process)) or _has_holes(process)):
         unread |= set(TABLES) - set(
             process.files
         )  # the events that are missing may be those of a table that is gone
     return tuple(name for name in process.info.tables if name.partition(":")[0] not in unread)
+
+
+def _has_holes(process: ProcessRecording) -> bool:
+    """Whether events are missing between others; no column is read where the footers say that none is."""
+    parts = [part for files in process.files.values() for part in files.parts if part.rows]
+    span = max((p.last for p in parts), default=-1) + 1 - min((p.first for p in parts), default=0)
+    return process.rows != span and bool(process.gaps())
 
 
 def _damaged(process: ProcessRecording) -> bool:
