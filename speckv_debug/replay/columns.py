@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from speckv_debug.recording.arrays import filled, fixed_array, flags, numbers, words
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen, mask, starts
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen, starts
 from speckv_debug.replay.worthwhile import worth_compiling
 
 
@@ -162,22 +162,22 @@ def _coded(chunks: Sequence[Any]) -> Texts:
     for chunk in chunks:
         codes, names = _codes(chunk), words(chunk.dictionary)
         known = np.full(len(names) + 1, -1, dtype=np.int32)
-        for code in np.flatnonzero(_occurring(codes, len(names))).tolist():
+        for code in _occurring(codes, len(names)).tolist():
             known[code] = number.setdefault(names[code], len(number))
         same = bool((known[:-1] == np.arange(len(names))).all())
         parts += [codes if same else known[codes]] if len(codes) else []
     return Texts(parts[1] if len(parts) == 2 else np.concatenate(parts), tuple(number))
 
 
-def _occurring(codes: npt.NDArray[np.int32], count: int) -> Mask:
-    """Which of the codes `[0, count)` occur; -1, absent, is none."""
+def _occurring(codes: npt.NDArray[np.int32], count: int) -> Int64s:
+    """Which of the codes `[0, count)` occur, in the order in which they first do; -1, absent, is none."""
     if worth_compiling(len(codes)):
         from speckv_debug.replay.gathering import occurring
 
-        return mask(occurring(frozen(codes), count))
-    found = np.zeros(count + 1, dtype=np.bool_)
-    found[codes] = True
-    return found[:-1]
+        return np.asarray(occurring(frozen(codes), count), dtype=np.int64)
+    found, first = np.unique(codes, return_index=True)
+    found = found[np.argsort(first)].astype(np.int64)
+    return found[found >= 0]
 
 
 def _codes(array: Any) -> npt.NDArray[np.int32]:

@@ -31,9 +31,11 @@ def any_outside(values: Array, offsets: Array, count: Array, low: Array, high: A
 
 @compiled
 def occurring(codes: Array, count: int) -> Array:
-    """Which of the codes `[0, count)` occur; -1 is none. bool[count], codes int32."""
-    found = np.zeros(count, dtype=np.bool_)
+    """Which of the codes `[0, count)` occur, in the order in which they first do; -1 is none. Codes are int32."""
+    found, met, used = np.zeros(count, dtype=np.bool_), np.empty(count, dtype=np.int64), 0
     for at in range(len(codes)):
-        if codes[at] >= 0:
-            found[codes[at]] = True
-    return found
+        code = codes[at]
+        if code >= 0 and not found[code]:
+            found[code], met[used] = True, code
+            used += 1
+    return met[:used]

@@ -19,6 +19,8 @@ OF_STEPS = (*STEPPED, "forward", "state_clear")
 OF_PREPARATIONS = ("reserve", "alloc", "lengths")
 """The same of the preparation of a step, which may lie within the step before; of `lengths` those of `PREPARE`."""
 PREPARE = "spec_prepare"
+HELD = 1 << 16
+"""Steps of stretches that are held, one behind another, before they are brought together."""
 DENSE = 4
 """Steps a row up to which steps are counted without sorting."""
 
@@ -48,13 +50,16 @@ class Spans:
                         seq, step = seq[known], step[known]
                     if len(seq):
                         self._parts.setdefault(family, []).append(_spans(seq, step))
+        for parts in self._parts.values():
+            if sum(len(step) for step, _, _ in parts[1:]) > HELD + len(parts[0][0]):
+                parts[:] = [_merged(parts)]
 
     def closed(self) -> Int64s:
         """`seq` of the last event of a step, where no step that has begun goes on behind it; ascending."""
         spans = [_merged(parts) for parts in self._parts.values()]
         if not spans:
             return np.empty(0, dtype=np.int64)
-        first, last = (np.concatenate(column) for column in zip(*spans, strict=True))
+        _, first, last = (np.concatenate(column) for column in zip(*spans, strict=True))
         order = np.argsort(first, kind="stable")
         first, reach = first[order], np.maximum.accumulate(last[order])
         return reach[:-1][reach[:-1] < first[1:]]
@@ -111,12 +116,13 @@ def _spans(seq: Int64s, step: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     return steps[met], first[met], last[met]
 
 
-def _merged(parts: list[tuple[Int64s, Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
-    """The first and last `seq` of each step over all parts."""
+def _merged(parts: list[tuple[Int64s, Int64s, Int64s]]) -> tuple[Int64s, Int64s, Int64s]:
+    """Each step with its first and last `seq` over all parts."""
     step, first, last = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(step, kind="stable")
     begin = np.flatnonzero(np.diff(step[order], prepend=NULL) != 0)
-    return np.minimum.reduceat(first[order], begin), np.maximum.reduceat(last[order], begin)
+    firsts, lasts = np.minimum.reduceat(first[order], begin), np.maximum.reduceat(last[order], begin)
+    return step[order][begin], firsts, lasts
 
 
 def _ints(table: pa.Table, column: str) -> Int64s:

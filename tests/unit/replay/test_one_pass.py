@@ -137,3 +137,17 @@ def test_memory_is_used_again() -> None:
 def test_words_of_a_column(texts: list[str | None]) -> None:
     due = ["" if text is None else text for text in texts]
     assert words(pa.array(["x", *texts], pa.string()).slice(1)) == due
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_texts_are_named_in_the_order_in_which_they_first_occur(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dictionary = pa.array(["a", "b", "c", "d"])
+    chunks = [
+        pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), dictionary)
+        for codes in ([2, None, 1, 2], [], [3, 1])
+    ]
+    monkeypatch.setattr("speckv_debug.replay.columns.worth_compiling", lambda count: compiled)
+    texts = Columns(pa.table({"pool": pa.chunked_array(chunks)})).texts("pool")
+    assert (texts.names, texts.codes.tolist()) == (("c", "b", "d"), [0, -1, 1, 0, 2, 1])
