@@ -59,7 +59,7 @@ class TableFiles:
         files, folder = cls(name, spool=spool), process_folder / name
         try:
             names = sorted(os.listdir(folder))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return files
         except OSError as error:
             files.damaged[folder] = _reason(error)

@@ -174,8 +174,6 @@ class VerifyBatch:
     @cached_property
     def path_known(self) -> Mask:
         """Where the first n entries of accept_index are n rows of the request's own block."""
-        if self.plain:
-            return mask(np.ones(len(self)))
         n, index = self.accepted, self.ragged("accept_index")
         inside = (n >= 0) & (n <= self.width) & (self.width != NULL)
         whole = inside & index.present & (n <= index.lengths) & (self.origin != NULL)

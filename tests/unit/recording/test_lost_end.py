@@ -94,13 +94,6 @@ def test_a_folder_that_may_not_be_read_is_named(recording: Path, monkeypatch: py
     assert "damaged" not in problem.what and process.recorded_whole == ("accept", "row_alloc")
 
 
-def test_a_file_in_the_place_of_a_folder_is_damage(recording: Path) -> None:
-    shutil.rmtree(folder := next(recording.glob("*/row_free")))
-    folder.write_text("")
-    (problem,) = problems(recording)
-    assert problem.kind == ProblemKind.DAMAGED_PART and "damaged (" in problem.what
-
-
 def test_a_manifest_that_may_not_be_read_is_named(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> dict[str, object]:
         raise PermissionError(13, "Permission denied", str(path))
