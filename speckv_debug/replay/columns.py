@@ -176,8 +176,8 @@ def _occurring(codes: npt.NDArray[np.int32], count: int) -> Int64s:
 
         return np.asarray(occurring(frozen(codes), count), dtype=np.int64)
     found, first = np.unique(codes, return_index=True)
-    found = found[np.argsort(first)].astype(np.int64)
-    return found[found >= 0]
+    ordered = np.asarray(found[np.argsort(first)], dtype=np.int64)
+    return ordered[ordered >= 0]
 
 
 def _codes(array: Any) -> npt.NDArray[np.int32]:
