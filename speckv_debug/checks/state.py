@@ -30,10 +30,11 @@ SHOWN = 64
 def only_rejected_rows_are_cleared(clears: RingClears) -> Judgement:
     """After a verify the ring rows (L + d) mod ring with n <= d < width are cleared, to 0 and -inf, and no others.
 
-    They are those of the request's own row, as its accept of the step has it. L and n are those of the accept, else
-    those that the engine passed.
+    They are those of the request's own row, as its accept of the step has it. L, n and the width are those of the accept,
+    else those that the engine passed: a clear that is told of fewer rows leaves some.
 
-    Exceptions: a clear without a width empties the whole ring at the end of a row; a verify of one row clears nothing;
+    Exceptions: a clear without a width empties the whole ring at the end of a row; a verify of one row clears nothing; one
+    that is wider than a ragged verify is unknown;
     the online variant of C128 has another layout; an engine may need no clear, so that a missing one is no finding. Where the
     clear of this release does nothing (SGLang 0.5.15 to 0.5.17 on NPUs) it is not performed, which is neither kept nor broken.
     """
@@ -47,7 +48,7 @@ def only_rejected_rows_are_cleared(clears: RingClears) -> Judgement:
         "the engine's algorithm verifies from one past the frontier": clears.uno,
         "a length, the width or the ring size is not known": ~clears.sized,
         "no ring_rows": ~clears.judged,
-        "the width is not that of the verify": clears.other_width,
+        "the clear is wider than the verify": clears.wider,
     }
     return verdict(failed, lambda i: _explain(clears, i), reasons)
 
@@ -106,7 +107,7 @@ def _position(clears: RingClears, i: int, row: int) -> int | None:
         return None
     before = int(clears.before[i])
     offset = (row - before) % ring
-    return before + offset if offset < int(clears.width[i]) else None
+    return before + offset if offset < int(clears.rows_verified[i]) else None
 
 
 def _boundary(position: int) -> int:

@@ -174,7 +174,10 @@ class RingClears(Clears):
     def sized(self) -> Mask:
         """Clears of which all that goes in is known; one with an accept_len and no width has lost its width."""
         n = self.accepted
-        counted = (self.before >= 0) & (n >= 0) & (n <= self.width) & (self.width <= self.ring)
+        counted = (
+            (self.before >= 0) & (n >= 0) & (n <= self.rows_verified) & (self.rows_verified <= self.ring)
+        )
+        counted &= self.width != NULL
         return mask(self.ringed & np.where(self.whole, self.ints("accept_len") == NULL, counted))
 
     @cached_property
@@ -187,16 +190,26 @@ class RingClears(Clears):
         """Clears of a verify that starts from one past the frontier."""
         return mask(np.append(self.verifies.of("algorithm", "uno"), False)[self.accept] & (self.accept >= 0))
 
+    @cached_property
+    def verify_width(self) -> Int64s:
+        """w of the accept, NULL where there is none."""
+        width: Int64s = np.append(self.verifies.width, NULL)[self.accept]
+        return width
+
     @property
-    def other_width(self) -> Mask:
-        """Clears of another width than their verify has."""
-        width = np.append(self.verifies.width, NULL)[self.accept]
-        return mask((width != NULL) & ~self.whole & (width != self.width))
+    def rows_verified(self) -> Int64s:
+        """w: rows of the verify, some of which a clear that is too narrow leaves; as the engine passed it without an accept."""
+        return np.where(self.whole, self.width, np.maximum(self.width, self.verify_width))
+
+    @property
+    def wider(self) -> Mask:
+        """Clears of more rows than their verify has: a ragged one is padded."""
+        return mask((self.verify_width != NULL) & ~self.whole & (self.width > self.verify_width))
 
     @cached_property
     def offsets(self) -> tuple[Int64s, Int64s]:
         """First and end of the offsets `d` from L whose rows `(L + d) mod ring` are due; the whole ring at a row's end."""
-        end = np.where(self.width <= 1, 0, self.width)
+        end = np.where(self.rows_verified <= 1, 0, self.rows_verified)
         first = np.minimum(self.accepted, end)
         return np.where(self.whole, 0, first), np.where(self.whole, self.ring, end)
 

@@ -132,11 +132,24 @@ def test_a_clear_that_can_t_be_judged(judge: Build, line: dict[str, Any], why: s
     assert not result.findings and [each.why for each in result.unknown] == [why]
 
 
-def test_a_width_that_is_not_that_of_the_verify_is_unknown(judge: Build, verify: Build) -> None:
+def test_a_clear_that_is_wider_than_a_ragged_verify_is_unknown(judge: Build, verify: Build) -> None:
     result = judge(verify(), clear([5, 6], width=5))
     assert not result.findings and [each.why for each in result.unknown] == [
-        "the width is not that of the verify"
+        "the clear is wider than the verify"
     ]
+
+
+@pytest.mark.parametrize(("n", "width"), [(3, 3), (2, 3), (1, 1)])
+def test_a_clear_of_drafts_instead_of_rows_leaves_the_last_one(
+    judge: Build, verify: Build, n: int, width: int
+) -> None:
+    """The verify has 4 rows, whatever width its clear is told."""
+    path = [0, 1, 2][:n] + [-1] * (3 - n)
+    accept = verify(accept_len=n, num_correct_drafts=n - 1, accept_index=path, new_seq_len=10 + n)
+    line = clear([(10 + d) % 8 for d in range(n, width)], accept_len=n, width=width)
+    (finding,) = judge(accept, line).findings
+    assert "ring row 5 is not cleared, which holds rejected position 13" in finding.message
+    assert finding.expected.startswith(f"ring rows {[(10 + d) % 8 for d in range(n, 4)]}")
 
 
 def test_a_ring_row_that_is_missing_in_the_list_is_unknown() -> None:
