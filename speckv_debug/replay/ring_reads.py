@@ -154,12 +154,28 @@ class RingReads:
 
     @cached_property
     def arrived(self) -> Mask:
-        """State of the request may have come from elsewhere since the cell changed: a transfer."""
-        transfer, seq = self.columns("transfer"), self.cells.seq[self.read]
-        since = np.append(self.cells.seq, -1)[self.stored]
+        """State of the request may have come from elsewhere since the cell changed: a transfer of it, or of nobody by name.
+
+        What is bound to pages may have come with any request that shares the page.
+        """
+        transfer, since = self.columns("transfer"), np.append(self.cells.seq, -1)[self.stored]
         kv = [pool.name for pool in self.info.pools if not pool.kind.endswith("_state")]
-        moved = transfer.ints("seq")[~transfer.texts("pool").equal(*kv)]
-        return mask(np.searchsorted(moved, seq) > np.searchsorted(moved, since, side="right"))
+        moved = np.flatnonzero(~transfer.texts("pool").equal(*kv))
+        codes = {name: code for code, name in enumerate(transfer.texts("request").names)}
+        whose = transfer.texts("request").codes.astype(np.int64)[moved]
+        seq, event = transfer.ints("seq")[moved], self.cells.event[self.read]
+        asked = self.access.texts("request").numbered(codes)[event]
+        anyone = self._paged | ~self.access.texts("request").known[event]
+        nobody = whose < 0
+        of_it = np.maximum(self._latest(whose, seq, asked), self._latest(whose[nobody], seq[nobody], -1))
+        return mask(np.where(anyone, self._latest(0 * whose, seq, 0), of_it) > since)
+
+    def _latest(self, whose: Int64s, seq: Int64s, asked: Int64s | int) -> Int64s:
+        """`seq` of the last of these events with the asked number before each read, -1 if there is none."""
+        asked = np.broadcast_to(asked, len(self.read)).astype(np.int64)
+        found = latest_with((whose,), seq, (asked,), self.cells.seq[self.read])
+        latest: Int64s = np.append(seq, -1)[found]
+        return latest
 
     @cached_property
     def stale(self) -> Mask:

@@ -188,6 +188,21 @@ def test_a_transfer_of_kv_brings_no_state(judge: Build) -> None:
     assert judge("ST-RING", ALLOC, write(8), transfer, read(16), **HEAD).findings
 
 
+@pytest.mark.parametrize(("request_", "open_"), [("a", True), (None, True), ("b", False)])
+def test_a_transfer_of_another_request_hides_nothing(judge: Build, request_: str | None, open_: bool) -> None:
+    transfer = {"event": "transfer", "action": "end", "pool": "c128_state"}
+    transfer |= {"request": request_} if request_ else {}
+    result = judge("ST-RING", ALLOC, write(8), transfer, read(16), **HEAD)
+    assert (not result.findings, bool(result.unknown)) == (open_, open_)
+
+
+def test_a_transfer_of_whoever_shares_the_page_brings_its_state(judge: Build) -> None:
+    lines = paged("write", [8], [40]), paged("read", [16], [40])
+    transfer = {"event": "transfer", "action": "end", "pool": "c4_state", "request": "b"}
+    assert judge("ST-RING", *lines, **PAGED).findings
+    assert not judge("ST-RING", lines[0], transfer, lines[1], **PAGED).findings
+
+
 def test_what_was_lost_may_have_written(judge: Build) -> None:
     lines = [line | {"seq": seq} for seq, line in enumerate([ALLOC, write(8), write(16), read(8)])]
     assert judge("ST-RING", *lines, **HEAD).findings
