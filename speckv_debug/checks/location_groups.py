@@ -9,7 +9,7 @@ from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.replay.grouped_reads import GroupedForwards
-from speckv_debug.replay.ragged import mask
+from speckv_debug.replay.ragged import Int64s, mask
 
 SHOWN = 8
 
@@ -27,40 +27,54 @@ def slots_of_the_own_group(forwards: GroupedForwards) -> Judgement:
 
     A sliding window's slots without a table of their own are those that `swa_map` gives for the request row's.
 
-    Exceptions: groups may share one table; slots that are in no group's table at these positions are unknown here; draft
-    forwards are not judged, their layout may have holes.
+    Exceptions: groups may share one table; positions whose entry is not known, as that of a slot without a peer, are passed
+    over; so is the forward of a request whose row has ended, since its slots may be mapped for others; draft forwards are not judged, their layout may have holes.
     """
-    wrong = forwards.from_other >= 0
     reasons = {
         "no entry of the group's table is known at these positions": forwards.undue,
-        "the slots are in no recorded table at these positions": forwards.unplaced,
+        "the request's row has ended before": forwards.over & forwards.strayed,
     }
-    return verdict(mask(wrong), lambda i: _explain(forwards, i), reasons)
+    return verdict(mask(forwards.strayed & ~forwards.over), lambda i: _explain(forwards, i), reasons)
 
 
 def _explain(forwards: GroupedForwards, i: int) -> Details:
-    due, other = (forwards.tables[int(of[i])] for of in (forwards.due, forwards.from_other))
+    due, of = forwards.tables[int(forwards.due[i])], int(forwards.from_other[i])
+    by = f"by the table of {forwards.tables[of]}" if of >= 0 else "by no recorded table"
+    wrong, start = _wrong(forwards, i), forwards.start(i)
+    entries, used = _entries_due(forwards, i), forwards.slots[i]
+    at = int(wrong[0])
+    source = (
+        f"of the table of {forwards.tables[of]}" if of >= 0 else f"that are not those of the table of {due}"
+    )
+    return Details(
+        message=f"the forward uses slots {source} for its layers of {due}, from position {start + at} on",
+        expected=f"slot {number(entries[at])} at position {start + at}, by the table of {due}",
+        actual=f"slot {number(used[at])}, {by}",
+        slots=tuple(int(slot) for slot in used[wrong]),
+        evidence=(_positions(forwards, i, due, by),),
+    )
+
+
+def _wrong(forwards: GroupedForwards, i: int) -> Int64s:
+    """Offsets from the start of an instance at which its slots are not those due."""
     first, end = (int(forwards.slots.offsets[k]) for k in (i, i + 1))
-    wrong = np.flatnonzero(forwards.apart[first:end])
-    start = forwards.start(i)
-    entries = forwards.entries[int(forwards.due[i])][first:end]
-    used = forwards.slots[i]
+    return np.flatnonzero(forwards.apart[first:end])
+
+
+def _entries_due(forwards: GroupedForwards, i: int) -> Int64s:
+    first, end = (int(forwards.slots.offsets[k]) for k in (i, i + 1))
+    return forwards.entries[int(forwards.due[i])][first:end]
+
+
+def _positions(forwards: GroupedForwards, i: int, due: str, by: str) -> Evidence:
+    wrong, used, entries = _wrong(forwards, i), forwards.slots[i], _entries_due(forwards, i)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (start + k, number(entries[k]), number(used[k])) for k in wrong[:SHOWN].tolist()
+        (forwards.start(i) + k, number(entries[k]), number(used[k])) for k in wrong[:SHOWN].tolist()
     )
     more = f", the first {SHOWN} of {len(wrong)}" if len(wrong) > SHOWN else ""
-    at = int(wrong[0])
-    return Details(
-        message=f"the forward uses slots of the table of {other} for its layers of {due}, from position {start + at} on",
-        expected=f"slot {number(entries[at])} at position {start + at}, by the table of {due}",
-        actual=f"slot {number(used[at])}, by the table of {other}",
-        slots=tuple(int(slot) for slot in used[wrong]),
-        evidence=(
-            Evidence(
-                title=f"positions{more}",
-                columns=("position", f"slot of {due}", f"slot used (of {other})"),
-                rows=rows,
-                marked=tuple(range(len(rows))),
-            ),
-        ),
+    return Evidence(
+        title=f"positions{more}",
+        columns=("position", f"slot of {due}", f"slot used ({by})"),
+        rows=rows,
+        marked=tuple(range(len(rows))),
     )

@@ -14,7 +14,7 @@ from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.replayed_tables import RowWrites
-from speckv_debug.replay.searching import search_pairs
+from speckv_debug.replay.searching import latest_with, search_pairs
 from speckv_debug.replay.writes import by_pool
 
 MODES = ("extend", "decode", "target_verify")
@@ -47,7 +47,7 @@ class GroupedForwards:
         tables: Names of the groups whose tables are known.
     """
 
-    reads = ("forward", "table_write", "swa_map")
+    reads = ("forward", "table_write", "swa_map", "row_free")
 
     def __init__(self, columns: Callable[[str], Columns], info: Process) -> None:
         self._columns, self.info, self.spaces = columns, info, Namespaces(info)
@@ -99,20 +99,28 @@ class GroupedForwards:
         return mask((due != NULL) & (self.slots.values != NULL) & (due != self.slots.values))
 
     @cached_property
+    def strayed(self) -> Mask:
+        """Instances with slots that are not those of the table due."""
+        return any_per_list(self.apart, self.slots.owners, len(self))
+
+    @cached_property
     def from_other(self) -> Int64s:
         """Which other table holds exactly what was used where it is not what is due; -1 if none does, or nothing is apart."""
         found = np.full(len(self), -1, dtype=np.int64)
         owners = self.slots.owners
-        wrong = any_per_list(self.apart, owners, len(self))
         for number, entries in enumerate(self.entries):
             off = any_per_list(self.apart & (entries != self.slots.values), owners, len(self))
-            found[wrong & ~off & (found < 0) & (self.due != number)] = number
+            found[self.strayed & ~off & (found < 0) & (self.due != number)] = number
         return found
 
-    @property
-    def unplaced(self) -> Mask:
-        """Instances with slots that are not those due, and of no other table either."""
-        return any_per_list(self.apart, self.slots.owners, len(self)) & (self.from_other < 0)
+    @cached_property
+    def over(self) -> Mask:
+        """Instances whose life in the row had ended before: its slots may have been mapped for others since."""
+        ends = self._columns("row_free")
+        keys = [(ends.ints(name), self.columns.ints(name)[self._rows]) for name in ("row", "epoch")]
+        of_end, of_forward = zip(*keys, strict=True)
+        seq = self.columns.ints("seq")[self._rows]
+        return mask(latest_with(of_end, ends.ints("seq"), of_forward, seq) >= 0)
 
     @cached_property
     def undue(self) -> Mask:

@@ -301,6 +301,12 @@ FAULTS: tuple[Fault, ...] = (
         window=8,
     ),
     _wrong(
+        "window-one-page-off",
+        "LOC-GROUP",
+        "a verify writes the sliding-window layers of a request one page behind its peers, by a translation of its own",
+        window=8,
+    ),
+    _wrong(
         "clear-missing",
         "ST-RING",
         "rejected drafts are left in the ring of C128, and the next verify compresses them",

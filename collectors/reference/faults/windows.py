@@ -50,18 +50,37 @@ def peer_one_page_off(engine: Engine, shot: Shot) -> None:
 
 def looked_up_in_the_main_table(engine: Engine, shot: Shot) -> None:
     """The window's layers of one request write to the slots of its row, which nobody translated."""
+    _mistranslate(engine, shot, lambda slots, _peers: slots)
+
+
+def translated_one_page_off(engine: Engine, shot: Shot) -> None:
+    """The window's layers of one request write to the page behind that of its peers; the mapping is right."""
+    peers = engine.peers
+    assert peers is not None
+
+    def beside(_slots: Tensor, found: Tensor) -> Tensor:
+        behind = found + peers.page_size
+        return torch.where(behind < len(peers.mapping), behind, found - peers.page_size)
+
+    _mistranslate(engine, shot, beside)
+
+
+def _mistranslate(engine: Engine, shot: Shot, wrong: Callable[[Tensor, Tensor], Tensor]) -> None:
+    """One verify writes the window's layers of its first request to `wrong(slots, peers)`."""
     pool, width = engine.pool, engine.config.num_draft_tokens
     assert isinstance(pool, HybridPool)
     look_up = pool.looked_up
 
-    def untranslated(slots: Tensor) -> Tensor:
-        return torch.cat((slots[:width], look_up(slots)[width:]))
+    def faulty_lookup(slots: Tensor) -> Tensor:
+        peers = look_up(slots)
+        return torch.cat((wrong(slots[:width], peers[:width]), peers[width:]))
 
     def around(verify: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def faulty(round_: Round, draft: VerifyInput, out_cache_loc: Tensor, prefixes: Tensor) -> Tensor:
-            apart = bool((look_up(out_cache_loc[0]) != out_cache_loc[0]).all())
+            mine = out_cache_loc[0]
+            apart = bool((look_up(mine) != wrong(mine, look_up(mine))).all())
             if apart and shot.due(engine.observer.step, round_.requests[0].id):
-                pool.looked_up = untranslated  # type: ignore[method-assign]
+                pool.looked_up = faulty_lookup  # type: ignore[method-assign]
             features = verify(round_, draft, out_cache_loc, prefixes)
             pool.looked_up = look_up  # type: ignore[method-assign]
             return features
@@ -75,4 +94,5 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "window-evicted-early": evicted_early,
     "peer-one-page-off": peer_one_page_off,
     "window-by-the-main-table": looked_up_in_the_main_table,
+    "window-one-page-off": translated_one_page_off,
 }

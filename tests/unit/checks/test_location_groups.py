@@ -94,9 +94,25 @@ def test_forwards_that_are_not_judged(judge: Judge) -> None:
     assert reasons(result) == {} and result.checked["LOC-GROUP"] == 0
 
 
-def test_slots_of_nobodys_table_are_not_this_laws(judge: Judge) -> None:
-    result = judged(judge, *WRITTEN, forward(0, [40, 41, 99]))
-    assert reasons(result) == {"the slots are in no recorded table at these positions": 1}
+@pytest.mark.parametrize(
+    ("line", "due"), [(forward(0, [40, 41, 99]), "full"), (forward(1, [43, 12], "swa"), "swa")]
+)
+def test_slots_of_nobodys_table(judge: Judge, line: Line, due: str) -> None:
+    """The table due says another slot; whose the one that is used may be does not matter."""
+    (finding,) = judged(judge, *WRITTEN, line).findings
+    assert f"uses slots that are not those of the table of {due}" in finding.message
+    assert finding.actual.endswith("by no recorded table") and len(finding.slots) == 1
+
+
+def test_a_forward_of_a_row_that_has_ended(judge: Judge) -> None:
+    """Its slots have been granted again meanwhile, with other peers."""
+    end = {"event": "row_free", "step": 1, "row": 1, "epoch": 1, "request": "a"}
+    lines = (*WRITTEN, mapping([40, 41, 42], [20, 21, 22]), forward(0, [10, 11, 12], "swa"))
+    assert judged(judge, *lines).findings
+    ended = judged(judge, WRITTEN[0], WRITTEN[1], end, *lines[2:])
+    assert reasons(ended) == {"the request's row has ended before": 1}
+    again = judged(judge, *WRITTEN, end | {"epoch": 0}, *lines[2:])
+    assert again.findings, "an earlier life's end"
 
 
 def test_entries_that_were_not_recorded(judge: Judge) -> None:
