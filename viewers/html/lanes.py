@@ -33,15 +33,16 @@ def draw_lanes(step: VerifyStep, *, judged: bool = False) -> Html:
         for m in step.moves
         if m.engine_source is not None and m.engine_target is not None
     }
+    known = judged or any(m.engine_source is not None for m in step.moves)
     shapes = [
         *_arrows(step.moves, x),
         label(EDGE, 12, "before", "lane", "start"),
         label(EDGE, AFTER - 8, "after", "lane", "start"),
         *_before(step, slots, x, before),
-        *_after(step, slots, x, after, judged or any(m.engine_source is not None for m in step.moves)),
+        *_after(step, slots, x, after, known),
     ]
     width = 2 * EDGE + len(slots) * PITCH - (PITCH - CELL)
-    drawn = picture(max(width, 150), HEIGHT, shapes, title=_title(step), class_="lanes")
+    drawn = picture(max(width, 150), HEIGHT, shapes, title=_title(step, after, known), class_="lanes")
     return element("div", drawn, _legend(step.moves, hidden))
 
 
@@ -160,7 +161,14 @@ def _legend(moves: tuple[SlotMove, ...], hidden: int) -> Html:
     return element("p", *keys, class_="legend")
 
 
-def _title(step: VerifyStep) -> str:
+def _title(step: VerifyStep, after: dict[int, str], known: bool) -> str:
+    kinds = _kinds(step.moves)
     due = [f"{letter(m.verify_row)}: {m.source} to {m.target}" for m in step.moves]
-    wrong = [f"engine ran {source} to {target}, not due" for source, target in _kinds(step.moves)["wrong"]]
-    return "Slots before and after the move. " + "; ".join([*due, *wrong])
+    missing = [f"{source} to {target} due, no such move recorded" for source, target in kinds["due"]]
+    wrong = [f"engine ran {source} to {target}, not due" for source, target in kinds["wrong"]]
+    left = [
+        f"slot {m.target} ends with {after.get(m.target) or 'nothing known'}, {'✗ ' if known else ''}due {letter(m.verify_row)}"
+        for m in step.moves
+        if m.target is not None and after.get(m.target, "") != letter(m.verify_row)
+    ]
+    return "Slots before and after the move. " + "; ".join([*due, *missing, *wrong, *left])

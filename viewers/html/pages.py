@@ -46,6 +46,9 @@ WORDS = {
 """The uses in words, also those of the figures over time."""
 
 
+DANGLING = "freed while a running row names it"
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A map and when it was: `before event 243`."""
@@ -112,7 +115,7 @@ def _legend(moments: Sequence[Moment], shown: Sequence[int], hidden: int, pages:
     words = dict.fromkeys(f"{SIGNS[use]} {WORDS[use]}" for use in sorted(uses))
     keys = [element("span", each) for each in words]
     if any(page in m.map.dangling for m in moments for page in pages):
-        keys.append(element("span", "✗ freed while a running row names it"))
+        keys.append(element("span", f"✗ {DANGLING}"))
     if hidden:
         keys.append(element("span", f"{amount(hidden, 'more page')} of the finding not drawn"))
     return element("p", *keys, class_="legend")
@@ -123,7 +126,7 @@ def _title(moments: Sequence[Moment], pages: Sequence[int]) -> str:
     for moment in moments:
         found = moment.map
         uses = [
-            f"page {page} {WORDS[Use(int(found.use[page - found.first]))]}"
+            f"page {page} {WORDS[Use(int(found.use[page - found.first]))]}{f', ✗ {DANGLING}' if page in found.dangling else ''}"
             for page in sorted(set(pages))[:MOST_PAGES]
             if 0 <= page - found.first < len(found)
         ]

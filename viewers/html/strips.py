@@ -44,7 +44,7 @@ def _output(step: VerifyStep) -> Iterator[Html]:
         if k == last:
             yield from _bonus(step, k, token)
             continue
-        differs = token is not None and token != _at(step.kv_tokens, k)
+        differs = not _as_due(step, k)
         name = letter(step.accepted[k])
         yield from _cell(k, OUTPUT, "?" if differs else name, token, "wrong" if differs else "accepted")
         if differs:
@@ -52,7 +52,7 @@ def _output(step: VerifyStep) -> Iterator[Html]:
 
 
 def _bonus(step: VerifyStep, k: int, token: int | None) -> Iterator[Html]:
-    differs = None not in (token, step.bonus_token) and token != step.bonus_token
+    differs = _other_bonus(step)
     yield from _cell(
         k, OUTPUT, BONUS, step.bonus_token if token is None else token, "wrong" if differs else "bonus"
     )
@@ -80,4 +80,21 @@ def _at(tokens: tuple[int | None, ...], k: int) -> int | None:
 
 def _title(step: VerifyStep) -> str:
     names = [letter(row) for row in step.accepted]
-    return f"KV commits {' '.join(names)}; the output gains {' '.join([*names[1:], BONUS])}"
+    gains = [
+        name if _as_due(step, k) else f"{_at(step.output_tokens, k - 1)} (✗ due {name})"
+        for k, name in enumerate(names)
+        if k
+    ]
+    bonus = f"{BONUS} (✗ handed on: {step.bonus_token})" if _other_bonus(step) else BONUS
+    return f"KV commits {' '.join(names)}; the output gains {' '.join([*gains, bonus])}"
+
+
+def _as_due(step: VerifyStep, k: int) -> bool:
+    """Whether the output's token before the k-th of KV is that token; True where it is not known."""
+    token = _at(step.output_tokens, k - 1)
+    return token is None or token == _at(step.kv_tokens, k)
+
+
+def _other_bonus(step: VerifyStep) -> bool:
+    token = _at(step.output_tokens, len(step.accepted) - 1)
+    return None not in (token, step.bonus_token) and token != step.bonus_token

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterable
 
 from speckv_debug.viewers.html.markup import Html, element
 
+MARKED = re.compile(r"<text[^>]*>(✗ [^<]+)</text>")
 SMALLEST = 0.66
 """To which share of its width a picture shrinks: one of positions then fits a telephone."""
 
 
 def picture(width: float, height: float, shapes: Iterable[Html], *, title: str, class_: str) -> Html:
-    """An inline SVG that shrinks on narrow screens and scrolls in its own box below that."""
+    """An inline SVG that shrinks on narrow screens and scrolls in its own box below that.
+
+    `title` says the same in words; what is marked and not in it is added.
+    """
+    shapes = list(shapes)
+    title = "; ".join([title, *_unsaid(title, shapes)])
     drawn = element(
         "svg",
         element("title", title),
@@ -24,6 +32,12 @@ def picture(width: float, height: float, shapes: Iterable[Html], *, title: str, 
         class_=class_,
     )
     return element("div", drawn, class_="scroll", role="region", tabindex=0, aria_label=title)
+
+
+def _unsaid(title: str, shapes: Iterable[Html]) -> list[str]:
+    """Words with a sign that the shapes show and the title lacks."""
+    marked = [html.unescape(words) for shape in shapes for words in MARKED.findall(shape)]
+    return [words for words in dict.fromkeys(marked) if words not in title]
 
 
 def label(x: float, y: float, content: object, class_: str = "", anchor: str = "middle") -> Html:

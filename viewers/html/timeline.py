@@ -12,6 +12,8 @@ from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.html.markup import Html, element
 
 HEIGHT, TOP, TALL = 58, 22, 14
+MARKS_A_PERCENT, MOST_NAMED = 4, 12
+"""Marks are three pixels wide: so many of them fill a percent of a wide page."""
 
 
 def step_range(recording: Recording) -> tuple[int, int] | None:
@@ -31,7 +33,7 @@ def timeline(steps: tuple[int, int] | None, roots: Sequence[RootCause]) -> Html:
         return Html()
     first, last = steps
     shapes = [
-        element("title", f"Steps {first} to {last}"),
+        element("title", _title(first, last, bad)),
         element("rect", x="0", y=TOP, width="100%", height=TALL, rx=3, class_="all"),
         *_marks(first, last, bad),
         _at(0, TOP + TALL + 16, f"step {first}", "small"),
@@ -40,16 +42,41 @@ def timeline(steps: tuple[int, int] | None, roots: Sequence[RootCause]) -> Html:
     return element("svg", *shapes, class_="timeline", width="100%", height=HEIGHT, role="img")
 
 
+def _title(first: int, last: int, bad: Sequence[RootCause]) -> str:
+    causes, later = _bad_steps(bad)
+    said = [f"Steps {first} to {last}"]
+    said += [f"✗ first bad step {causes[0]}", f"root causes at {_listed(causes)}"] if causes else []
+    return "; ".join([*said, f"what follows at {_listed(later)}"] if later else said)
+
+
+def _listed(steps: Sequence[int]) -> str:
+    """Steps with their word, the first ones where they are many."""
+    more = f" and {len(steps) - MOST_NAMED:,} more" if len(steps) > MOST_NAMED else ""
+    return f"{'step' if len(steps) == 1 else 'steps'} {', '.join(map(str, steps[:MOST_NAMED]))}{more}"
+
+
+def _bad_steps(bad: Sequence[RootCause]) -> tuple[list[int], list[int]]:
+    """Steps of root causes, and those of what follows from them alone; ascending."""
+    causes = {root.finding.step for root in bad if root.finding.step is not None}
+    later = {each.step for root in bad for each in root.consequences if each.step is not None}
+    return sorted(causes), sorted(later - causes)
+
+
 def _marks(first: int, last: int, bad: Sequence[RootCause]) -> Iterator[Html]:
-    known = {root.finding.step for root in bad}
-    later = {finding.step for root in bad for finding in root.consequences} - known
-    for step in sorted(step for step in later if step is not None):
-        yield _mark(_share(step, first, last), TOP + 4, TALL - 8, "after")
-    causes = sorted(step for step in known if step is not None)
-    for step in causes:
-        yield _mark(_share(step, first, last), TOP - 4, TALL + 8, "cause")
+    causes, later = _bad_steps(bad)
+    for share in _apart(later, first, last):
+        yield _mark(share, TOP + 4, TALL - 8, "after")
+    for share in _apart(causes, first, last):
+        yield _mark(share, TOP - 4, TALL + 8, "cause")
     if causes:
         yield _at(_share(causes[0], first, last), TOP - 8, f"✗ first bad step {causes[0]}", "wrong")
+
+
+def _apart(steps: Sequence[int], first: int, last: int) -> list[float]:
+    """Where the marks stand in percent; those that nobody could tell apart are one."""
+    return list(
+        dict.fromkeys(round(_share(step, first, last) * MARKS_A_PERCENT) / MARKS_A_PERCENT for step in steps)
+    )
 
 
 def _share(step: int, first: int, last: int) -> float:

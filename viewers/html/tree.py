@@ -34,7 +34,7 @@ def draw_tree(step: VerifyStep, notes: Mapping[int, Note] | None = None) -> Html
     width = max(x for x, _ in places.values()) + 2 * EDGE + 3.7 * widest
     height = max(y for _, y in places.values()) + 2 * EDGE
     shapes = [*_edges(step, places), *_nodes(step, places, notes)]
-    drawn = picture(width, height, shapes, title=_title(step), class_="tree")
+    drawn = picture(width, height, shapes, title=_title(step, notes), class_="tree")
     hidden = len(step.tree.tokens) - len(rows)
     more = (
         element(
@@ -109,6 +109,18 @@ def _nodes(
         yield label(x, y + RADIUS + 11, step.tree.tokens[row], "small")
 
 
-def _title(step: VerifyStep) -> str:
+def _title(step: VerifyStep, notes: Mapping[int, Note]) -> str:
     path = " ".join(letter(row) for row in step.accepted)
-    return f"Draft tree of {len(step.tree.tokens)} verify rows; accepted path {path or 'none'}"
+    said = [
+        f"{letter(row)} (token {step.tree.tokens[row]}): {note.words}"
+        for row, note in sorted(notes.items())
+        if row < len(step.tree.tokens)
+    ]
+    said += [
+        f"{letter(start)} to {letter(end)}: no edge of the tree"
+        for start, end in zip(step.accepted, step.accepted[1:], strict=False)
+        if end < len(step.tree.parents) and step.tree.parents[end] != start
+    ]
+    return "; ".join(
+        [f"Draft tree of {len(step.tree.tokens)} verify rows; accepted path {path or 'none'}", *said]
+    )

@@ -5,17 +5,26 @@ import re
 
 import pytest
 
+from speckv_debug.model.causes import RootCause
 from speckv_debug.model.verify import DraftTree, KVBounds, SlotMove
 from speckv_debug.viewers.html.drawing import of_step
 from speckv_debug.viewers.html.lanes import draw_lanes
 from speckv_debug.viewers.html.room import draw_room
 from speckv_debug.viewers.html.strips import draw_strips
-from speckv_debug.viewers.html.tree import MOST_ROWS, draw_tree
+from speckv_debug.viewers.html.svg import label, picture
+from speckv_debug.viewers.html.timeline import timeline
+from speckv_debug.viewers.html.tree import MOST_ROWS, Note, draw_tree
 from tests.reported import finding, verify
 
 
 def texts(picture: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+
+
+def unsaid(picture: str) -> set[str]:
+    """What a drawing marks in words and its titles lack."""
+    said = " ".join(re.findall(r"<title>([^<]*)</title>", picture))
+    return {words for words in texts(picture) if words.startswith("✗ ") and words not in said}
 
 
 def classes(picture: str, tag: str) -> list[str]:
@@ -157,3 +166,37 @@ def test_a_verify_of_which_almost_nothing_is_known_draws_without_failing() -> No
         seq_len=None,
     )
     assert not any(picture for _, picture in of_step(bare, finding(rule="NEW-RULE")))
+
+
+def test_a_reader_who_does_not_see_a_drawing_is_told_all_that_is_marked() -> None:
+    lanes = draw_lanes(verify(moves=not_moved()), judged=True)
+    assert "42083 to 42082 due, no such move recorded" in lanes
+    assert "slot 42082 ends with B, ✗ due C" in lanes
+    strips = draw_strips(verify(output_tokens=(21, 99, 31), bonus_token=30))
+    assert "the output gains A 99 (✗ due C) X (✗ handed on: 30)" in strips
+    tree = draw_tree(
+        verify(accepted=(0, 2, 3)), {2: Note("✗ accepted", True), 1: Note("target's choice", False)}
+    )
+    assert "A (token 21): target&#x27;s choice; B (token 22): ✗ accepted; B to C: no edge of the tree" in tree
+    for drawn in (lanes, strips, tree):
+        assert "✗" in drawn and not unsaid(drawn)
+
+
+def test_what_only_a_shape_marks_is_added_to_the_title() -> None:
+    drawn = picture(
+        9, 9, [label(1, 1, "✗ <slot> 4", "wrong"), label(1, 1, "plain")], title="Slots", class_="x"
+    )
+    assert "<title>Slots; ✗ &lt;slot&gt; 4</title>" in drawn
+    assert "plain" not in re.findall(r"<title>([^<]*)</title>", drawn)[0]
+
+
+def test_the_strip_of_steps_names_the_bad_ones_and_draws_no_more_marks_than_can_be_seen() -> None:
+    follows = tuple(finding(step=step, cause=51) for step in range(813, 9000))
+    drawn = timeline((0, 10_000), [RootCause(finding(), follows), RootCause(finding(step=900), ())])
+    assert (
+        "Steps 0 to 10000; ✗ first bad step 812; root causes at steps 812, 900; what follows at steps 813, "
+        in drawn
+    )
+    assert " and 8,174 more</title>" in drawn
+    assert classes(drawn, "rect").count("cause") == 2
+    assert 300 < classes(drawn, "rect").count("after") <= 401
