@@ -8,6 +8,7 @@ from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import Severity
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.viewers.html.caveats import caveats
 from speckv_debug.viewers.html.chart import Chart, words
 from speckv_debug.viewers.html.figures import (
     Figure,
@@ -60,6 +61,7 @@ def _process(shown: ShownProcess) -> tuple[Html, list[Figure]]:
 
 def _accepts(number: int, process: ProcessRecording, marks: Sequence[Mark]) -> Iterator[Chart | Html]:
     accepted = accepts(process)
+    yield from caveats(process, "accept")
     if len(accepted.over_steps) or len(accepted.simulated):
         figure = accept_figure(f"accept-{number}", accepted, marks)
         yield Chart(figure, "Accept length over time", _accept_words(accepted))
@@ -74,6 +76,7 @@ def _lengths(
     number: int, process: ProcessRecording, named: list[str], marks: Sequence[Mark]
 ) -> Iterator[Chart | Html]:
     held = lengths(process, named)
+    yield from caveats(process, "lengths")
     if not held.lives:
         yield words("No lengths were recorded.")
         return

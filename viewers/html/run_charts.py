@@ -9,6 +9,7 @@ from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.pool_series import PoolSeries, pool_series
 from speckv_debug.replay.pool_state import Use
 from speckv_debug.replay.timeline import Timeline
+from speckv_debug.viewers.html.caveats import caveats, lacks
 from speckv_debug.viewers.html.chart import Chart, words
 from speckv_debug.viewers.html.figures import COLOURS, Figure, Mark
 from speckv_debug.viewers.html.markup import Html, element, table
@@ -124,6 +125,7 @@ def _spans(series: PoolSeries) -> str:
 def event_charts(number: int, process: ProcessRecording, marks: Sequence[Mark]) -> Iterator[Chart | Html]:
     """Moves, frees by reason, what the recorder left out."""
     moved, freed, lost = moves(process), frees(process), drops(process)
+    yield from caveats(process, "move", "free")
     if len(moved.frame):
         same = int(moved.frame["same"].sum())
         share = f"{100 * same / moved.total:.1f} %" if moved.total else "none"
@@ -139,10 +141,10 @@ def event_charts(number: int, process: ProcessRecording, marks: Sequence[Mark]) 
         yield words("No free was recorded.")
     if len(lost.frame):
         figure = counts_figure(f"drops-{number}", lost, "events left out", marks, "events")
-        said = (
-            f"{amount(lost.total, 'event')} in all, by table: what rests on them is unknown, never a finding."
-        )
+        said = f"{'at least ' if lost.at_least else ''}{amount(lost.total, 'event')} in all, by table: what rests on them is unknown, never a finding."
         yield _counts(figure, "Left out by the recorder", lost, said)
+    elif lacks(process, "drop"):
+        yield words("Whether the recorder left something out is not known: where it says so may be lost.")
     else:
         yield words("The recorder left nothing out.")
 
@@ -154,7 +156,7 @@ def _counts(figure: Figure, title: str, over: Over, said: str) -> Chart:
 def _point(over: Over) -> str:
     noun = "step" if over.axis == "step" else "event"
     return (
-        "A point is one step."
+        f"A point is one {noun}."
         if over.span == 1
         else f"A point stands for {over.span:,} {noun}s, the band from fewest to most."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -26,12 +26,14 @@ class Over:
         span: Steps of a span.
         axis: `step`, or `seq` where a step is missing.
         total: Sum over everything.
+        at_least: Whether an amount is unknown and stands for one.
     """
 
     frame: pd.DataFrame
     span: int
     axis: str
     total: int
+    at_least: bool = False
 
 
 def moves(process: ProcessRecording) -> Over:
@@ -69,7 +71,8 @@ def drops(process: ProcessRecording) -> Over:
     columns = Columns(process.columns("drop", "step", "table", "rows"))
     tables, rows = columns.texts("table"), columns.ints("rows")
     names = [tables[k] or "unknown table" for k in range(len(columns))]
-    return _by_name(_events(columns).assign(name=names, count=np.where(rows == NULL, 1, rows)))
+    found = _by_name(_events(columns).assign(name=names, count=np.where(rows == NULL, 1, rows)))
+    return replace(found, at_least=bool((rows == NULL).any()))
 
 
 def accepts_by_request(process: ProcessRecording, first: list[str]) -> tuple[pd.DataFrame, int]:

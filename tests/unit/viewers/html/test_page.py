@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html
+import json
 import re
 import shutil
 from pathlib import Path
@@ -93,6 +94,32 @@ def test_acceptance_that_is_simulated_by_setting_is_said_like_that_of_a_verify(
     assert "Acceptance was simulated in this step" in made
     assert "accept length 3, simulated: no real acceptance" in made
     assert "1 verify with simulated acceptance" in made and "Accept length by request" not in made
+
+
+def test_figures_of_a_table_that_lacks_rows_say_so(broken: Recording) -> None:
+    said = visible(page(broken, result()))
+    assert "free was not recorded whole: the numbers are of what is there." in said
+    assert "accept was not recorded whole" not in said and "The recorder left nothing out." in said
+    for part in (*broken.path.glob("*/accept/*"), *broken.path.glob("*/move/*")):
+        part.write_bytes(b"nothing that can be read")
+    said = visible(page(Recording.open(broken.path), result()))
+    assert "accept was not recorded whole: the numbers are of what is there." in said
+    assert "move and free were not recorded whole: the numbers are of what is there." in said
+
+
+def test_a_recorder_that_lost_its_end_is_never_said_to_have_left_nothing_out(broken: Recording) -> None:
+    (file,) = broken.path.glob("*/process.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"clean_shutdown": False}))
+    said = visible(page(Recording.open(broken.path), result()))
+    assert "Whether the recorder left something out is not known" in said
+    assert "The recorder left nothing out." not in said
+
+
+def test_drops_of_unknown_number_are_a_least_number(tmp_path: Path) -> None:
+    lost = {"event": "drop", "step": 3, "table": "accept", "why": "queue full"}
+    assert "at least 8 events in all" in page(
+        recording(tmp_path, [lost | {"rows": 7}, lost | {"rows": None}]), result()
+    )
 
 
 def test_what_is_not_shown_is_counted(broken: Recording) -> None:
