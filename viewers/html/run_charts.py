@@ -154,12 +154,11 @@ def _counts(figure: Figure, title: str, over: Over, said: str) -> Chart:
 
 
 def _point(over: Over) -> str:
-    noun = "step" if over.axis == "step" else "event"
-    return (
-        f"A point is one {noun}."
-        if over.span == 1
-        else f"A point stands for {over.span:,} {noun}s, the band from fewest to most."
-    )
+    """What a point of moves stands for: steps without a move are in no mean."""
+    noun, article = ("step", "a") if over.axis == "step" else ("event", "an")
+    if over.span == 1:
+        return f"A point is one {noun}; {article} {noun} without a move has none."
+    return f"A point stands for {over.span:,} {noun}s, mean and band (fewest to most) for those of them with a move."
 
 
 def _bar(over: Over) -> str:

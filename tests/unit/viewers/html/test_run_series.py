@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from speckv_debug.recording.reader import ProcessRecording
+from speckv_debug.viewers.html.chart import Chart
+from speckv_debug.viewers.html.run_charts import event_charts
 from speckv_debug.viewers.html.run_figures import counts_figure, moves_figure, requests_figure
 from speckv_debug.viewers.html.run_series import MOST_REASONS, OTHER, accepts_by_request, drops, frees, moves
 from speckv_debug.viewers.html.series import MOST_POINTS, MOST_REQUESTS
@@ -42,6 +44,21 @@ def test_many_steps_keep_their_sums_and_extremes(tmp_path: Path) -> None:
     assert found.frame["pairs"].sum() == 1008 and found.frame["high"].max() == 9
     body = moves_figure("moves-0", found, ()).body
     assert max(body["data"][0]["y"]) == 9 and set(body["data"][3]["y"]) == {0.0}
+
+
+def test_what_a_point_of_moves_stands_for_is_said(tmp_path: Path) -> None:
+    def said(*events: dict[str, Any]) -> str:
+        folder = tmp_path / str(len(events))
+        folder.mkdir(exist_ok=True)
+        drawn = event_charts(0, made(folder, *events), ())
+        return next(str(each.words) for each in drawn if isinstance(each, Chart))
+
+    assert "A point is one step; a step without a move has none." in said(
+        move(1, [1], [2]), move(9, [1], [2])
+    )
+    assert "A point is one event; an" in said(*[move(None, [1], [2])] * 3)
+    many = said(*(move(step, [1], [2]) for step in range(0, 1000, 2)))
+    assert "A point stands for 5 steps, mean and band (fewest to most) for those of them with a move." in many
 
 
 def test_frees_are_counted_in_slots_by_reason(tmp_path: Path) -> None:
