@@ -24,7 +24,7 @@ TABLES = ("page_ref", "alloc", "free", "table_write", "row_free", "pool_stat")
 
 class PageRefs(EventUnion):
     """One instance a `page_ref` event, an alloc, free, table_write and total of a pool of kind c128, and the end of a row that
-    holds or names pages of one. Without a `page_ref` event there is none.
+    holds or names pages of one. Without a `page_ref` event there is none, unless they are recorded whole.
     """
 
     reads = (*TABLES, "row_alloc", "free_group", "cache")
@@ -39,7 +39,7 @@ class PageRefs(EventUnion):
         self.sizes = {pool.name: pool.page_size or 1 for pool in info.pools if pool.kind == COUNTED}
         tables = {name: columns(name) for name in TABLES}
         self.whole = whole and info.records("page_ref")
-        some = len(tables["page_ref"]) > 0
+        some = len(tables["page_ref"]) > 0 or info.records("page_ref")
         of_pool = ("alloc", "free", "table_write", "pool_stat")
         chosen = {name: mask(self._pool(name) >= 0) & some for name in of_pool}
         chosen["alloc"] &= tables["alloc"].flags("granted") != 0
@@ -189,7 +189,8 @@ class PageRefs(EventUnion):
         keys = tuple(column[mine] for column in (entries.row, entries.pool, entries.page, entries.era))
         asked = (cells.row, cells.pool, cells.page, entries.era_of(until))
         found = latest_with(keys, entries.seq[mine], asked, until)
-        unseen = np.where(entries.counted_from(until) & (len(mine) > 0), 0, NULL)
+        named = len(mine) > 0 or not (entries.holder < 0).any()
+        unseen = np.where(entries.counted_from(until) & named, 0, NULL)
         held = np.where(found < 0, unseen, np.append(entries.held[mine], NULL)[found])
         return np.where((cells.page > 0) & cells.kept(until), held, NULL)
 

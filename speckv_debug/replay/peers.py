@@ -23,7 +23,7 @@ MAIN, WINDOW = 0, 1
 class PeerMaps(EventUnion):
     """One instance a `swa_map` event, a grant of the main pool, and a `pool_stat` of the window's pool.
 
-    Without a `swa_map` event there is none.
+    Without a `swa_map` event there is none, unless they are recorded whole and there is one pool of a window.
     """
 
     reads = ("alloc", "free", "free_group", "cache")
@@ -37,10 +37,11 @@ class PeerMaps(EventUnion):
         self.pool = pools[0] if len(pools) == 1 else None
         counted = (stat.ints("available") != NULL) & (stat.ints("total") != NULL)
         main = self.spaces.indices(alloc.texts("pool")) == self.spaces.main
+        some = len(mapped) > 0 or (len(pools) == 1 and info.records("swa_map"))
         chosen = {
             "swa_map": np.ones(len(mapped), dtype=np.bool_),
-            "alloc": main & (alloc.flags("granted") != 0) & (len(mapped) > 0),
-            "pool_stat": stat.texts("pool").equal(*pools[:1]) & counted & (len(mapped) > 0),
+            "alloc": main & (alloc.flags("granted") != 0) & some,
+            "pool_stat": stat.texts("pool").equal(*pools[:1]) & counted & some,
         }
         super().__init__(tables, {name: mask(which) for name, which in chosen.items()})
         self.whole = whole and info.records("swa_map")

@@ -135,9 +135,17 @@ def test_what_was_lost_may_have_cleared_the_mapping(judge: Build) -> None:
     assert not judge("OWN-MAP", *hole, **HEAD).findings
 
 
-def test_without_a_mapping_there_is_no_instance(judge: Build) -> None:
-    result = judge("OWN-MAP", alloc(1, 2), stat(29), **HEAD)
-    assert not result.checked["OWN-MAP"] and not result.findings and not result.unknown
+def test_without_a_mapping_that_is_recorded_there_is_no_instance(judge: Build) -> None:
+    partly = HEAD | {"tables": [table for table in HEAD["tables"] if table != "swa_map"]}
+    for head in (partly, HEAD | {"pools": [FULL]}):
+        result = judge("OWN-MAP", alloc(1, 2), stat(29), **head)
+        assert not result.checked["OWN-MAP"] and not result.findings
+
+
+def test_pages_of_the_window_that_nobody_ever_mapped(judge: Build) -> None:
+    (finding,) = judge("OWN-MAP", alloc(1, 2), stat(29), **HEAD).findings
+    assert finding.message.startswith("3 pages of pool swa are not available, 0 hold")
+    assert not judge("OWN-MAP", alloc(1, 2), stat(32), **HEAD).findings
 
 
 def test_the_history_of_the_mapping_is_shown(judge: Build) -> None:

@@ -168,9 +168,19 @@ def test_the_ledger_by_holder_is_shown(judge: Build) -> None:
     assert finding.pages == (5,)
 
 
-def test_without_references_there_is_no_instance(judge: Build) -> None:
-    result = judge("OWN-REF", alloc(5), name(1, 5), free(5), end(1), USE, **HEAD)
+NOBODYS = [alloc(5), name(1, 5), USE, name(1, 0), free(5), end(1), USE]
+
+
+def test_without_references_that_are_recorded_there_is_no_instance(judge: Build) -> None:
+    partly = HEAD | {"tables": [table for table in TABLES if table != "page_ref"]}
+    result = judge("OWN-REF", *NOBODYS, **partly)
     assert not result.checked["OWN-REF"] and not result.findings
+
+
+def test_a_sidecar_row_may_not_name_a_page_before_anybody_took_one(judge: Build) -> None:
+    (finding,) = judge("OWN-REF", *NOBODYS, **HEAD).findings
+    assert (finding.row, finding.pages) == (1, (5,))
+    assert not judge("OWN-REF", *NOBODYS, **LATE).findings
 
 
 def test_a_grant_that_goes_on_in_a_page_grants_no_page(judge: Build) -> None:
