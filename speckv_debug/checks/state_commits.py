@@ -27,7 +27,7 @@ def last_accepted_state_is_kept(state: RecurrentState) -> Judgement:
     """After a verify a request keeps the recurrent state behind its last accepted row, A[n-1], before it verifies again.
 
     The index is a row of the request's own block, the state its own row's; a commit never takes an older verify than the
-    one before. A prefix hit loads a state that the tree tracks. Each rank and stage is judged by its own accepts, which
+    one before. A prefix hit loads a state that the tree tracks, of the node that it ends in. Each rank and stage is judged by its own accepts, which
     ACC-RANK compares.
 
     Exceptions: a commit may be deferred to the start of the next verify; where the last row of the verify is accepted the
@@ -46,10 +46,10 @@ def last_accepted_state_is_kept(state: RecurrentState) -> Judgement:
     failed = _picked(state, state.wrong_step | state.wrong_row | state.backward, "state_commit")
     failed |= _picked(state, missing, "accept")
     if len(state.rows["cache"]):
-        gone, unseen = state.untracked
-        failed[state.at["cache"]] = gone
-        reasons["what the tree tracks was not seen"] = np.zeros(len(state), dtype=np.bool_)
-        reasons["what the tree tracks was not seen"][state.at["cache"]] = unseen
+        (gone, unseen), (elsewhere, unplaced) = state.untracked, state.misplaced
+        failed[state.at["cache"]] = gone | elsewhere
+        reasons["what the tree tracks was not seen"] = _at_hits(state, unseen)
+        reasons["neither nodes nor lengths of the state and of the hit"] = _at_hits(state, unplaced)
     return verdict(failed, lambda i: _explain(state, i), reasons)
 
 
@@ -60,19 +60,41 @@ def _picked(state: RecurrentState, hit: Mask, table: str) -> Mask:
     return found
 
 
+def _at_hits(state: RecurrentState, hit: Mask) -> Mask:
+    """A mask over the prefix hits as one over the instances."""
+    found = np.zeros(len(state), dtype=np.bool_)
+    found[state.at["cache"]] = hit
+    return found
+
+
 def _explain(state: RecurrentState, i: int) -> Details:
     table, row = state.event(i)
     if table == "accept":
         return _explain_missing(state, row)
     if table == "cache":
-        slots = state.columns("cache").lists("slots")[row].tolist()
+        return _explain_hit(state, row)
+    return _explain_commit(state, row)
+
+
+def _explain_hit(state: RecurrentState, hit: int) -> Details:
+    number_, cache = int(np.searchsorted(state.rows["cache"], hit)), state.columns("cache")
+    slots = cache.lists("slots")[hit].tolist()
+    message = f"a prefix hit loads recurrent state {', '.join(map(str, slots[:4]))}"
+    if state.untracked[0][number_]:
         return Details(
-            message=f"a prefix hit loads recurrent state {', '.join(map(str, slots[:4]))}, which the tree does not track",
+            message=f"{message}, which the tree does not track",
             expected="a state that was inserted and not evicted, or none",
             actual="no such state",
             slots=tuple(slots),
         )
-    return _explain_commit(state, row)
+    served, node = cache.int_at("served_len", hit), cache.int_at("node", hit)
+    own = state.source(number_)
+    return Details(
+        message=f"{message}, which is that behind {cache.int_at('key_len', own)} tokens, for {served} tokens that it serves",
+        expected=f"the state of node {node}, behind {served} tokens",
+        actual=f"the state of node {cache.int_at('node', own)}, inserted by event {cache.int_at('seq', own)}",
+        slots=tuple(slots),
+    )
 
 
 def _explain_missing(state: RecurrentState, verify: int) -> Details:

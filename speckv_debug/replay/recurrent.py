@@ -10,18 +10,19 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.clears import only_verify, requests_in
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.searching import first_with, latest_with
 from speckv_debug.replay.unions import EventUnion
 from speckv_debug.replay.verifies import VerifyBatch
 
 KIND = "mamba"
 LOADED, EVICTED = 1, 0
+SAME, OTHER = 1, 0
 
 
 class RecurrentState(EventUnion):
     """One instance a `state_commit` event, a verify that the same request goes on from, and a prefix hit in a pool of
-    recurrent state. Verifies take part where commits are recorded whole and there is one.
+    recurrent state. Verifies take part where commits are recorded whole: an engine that commits otherwise does not say so.
     """
 
     reads = ("accept", "state_commit")
@@ -57,7 +58,7 @@ class RecurrentState(EventUnion):
     @property
     def commits_told(self) -> bool:
         """Whether a verify without a commit is evidence."""
-        return bool(self.pools) and self.info.records("state_commit") and len(self.commit) > 0
+        return bool(self.pools) and self.info.records("state_commit")
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
@@ -170,17 +171,66 @@ class RecurrentState(EventUnion):
     @cached_property
     def untracked(self) -> tuple[Mask, Mask]:
         """Prefix hits that load a state which the tree does not have, and those of which that is not known."""
-        cache = self.columns("cache")
-        slots, action = cache.lists("slots"), cache.texts("action")
-        changed = (action.equal("insert", "evict") & cache.texts("pool").equal(*self.pools))[slots.owners]
-        events, named = slots.owners[changed], slots.values[changed]
-        hits = slots.take(self.rows["cache"])
-        asked = cache.ints("seq")[self.rows["cache"]][hits.owners]
-        found = latest_with((named,), cache.ints("seq")[events], (hits.values,), asked)
-        loaded = np.append(np.where(action.equal("insert")[events], LOADED, EVICTED), NULL)[found]
+        loaded = np.append(np.where(self._inserts, LOADED, EVICTED), NULL)[self._source]
         unseen = loaded == NULL
         gone = (loaded == EVICTED) | (unseen & self.whole & self.info.records("cache"))
-        count = len(hits)
-        return any_per_list(mask(gone), hits.owners, count), any_per_list(
-            mask(unseen & ~gone), hits.owners, count
-        )
+        return self._over_hits(mask(gone)), self._over_hits(mask(unseen & ~gone))
+
+    @cached_property
+    def misplaced(self) -> tuple[Mask, Mask]:
+        """Prefix hits that load the state of another node of the tree, and those of which that is not known.
+
+        The state of a node stands behind as many tokens as the hit serves.
+        """
+        loads = np.append(self._inserts, False)[self._source]
+        at, hit = np.append(self._changes, -1)[self._source], self.rows["cache"][self._hits.owners]
+        pairs = (self._pair("node", at, "node", hit), self._pair("key_len", at, "served_len", hit))
+        same = (pairs[0] == SAME) | (pairs[1] == SAME)
+        other = (pairs[0] == OTHER) & (pairs[1] == OTHER)
+        return self._over_hits(mask(loads & other)), self._over_hits(mask(loads & ~other & ~same))
+
+    def source(self, hit: int) -> int:
+        """The event in `cache` that gave the tree the first state of another node that a hit loads."""
+        first = int(self._hits.offsets[hit])
+        return int(self._changes[self._source[first]])
+
+    def _pair(self, name: str, at: Int64s, asked: str, hit: Int64s) -> Int64s:
+        """SAME, OTHER or NULL for a column of the insert and one of the hit."""
+        cache = self.columns("cache")
+        left, right = np.append(cache.ints(name), NULL)[at], cache.ints(asked)[hit]
+        return np.where((left == NULL) | (right == NULL), NULL, np.where(left == right, SAME, OTHER))
+
+    @cached_property
+    def _hits(self) -> Ragged:
+        """The slots that each prefix hit loads."""
+        return self.columns("cache").lists("slots").take(self.rows["cache"])
+
+    def _over_hits(self, slots: Mask) -> Mask:
+        return any_per_list(slots, self._hits.owners, len(self._hits))
+
+    @cached_property
+    def _changed(self) -> Mask:
+        """For each slot that any event of the tree names, whether the event takes or gives up recurrent state."""
+        cache = self.columns("cache")
+        changes = cache.texts("action").equal("insert", "evict") & cache.texts("pool").equal(*self.pools)
+        return mask(changes[cache.lists("slots").owners])
+
+    @cached_property
+    def _changes(self) -> Int64s:
+        """The event in `cache` of each such slot."""
+        events: Int64s = self.columns("cache").lists("slots").owners[self._changed]
+        return events
+
+    @property
+    def _inserts(self) -> Mask:
+        return self.columns("cache").texts("action").equal("insert")[self._changes]
+
+    @cached_property
+    def _source(self) -> Int64s:
+        """For each slot that a hit loads, the last change of what the tree has there, -1 if none was seen."""
+        cache = self.columns("cache")
+        seq, pool = cache.ints("seq"), cache.texts("pool").codes.astype(np.int64)
+        named = cache.lists("slots").values[self._changed]
+        hit = self.rows["cache"][self._hits.owners]
+        keys, asked = (pool[self._changes], named), (pool[hit], self._hits.values)
+        return latest_with(keys, seq[self._changes], asked, seq[hit])

@@ -28,8 +28,11 @@ def commit(step_index: int | None, **more: Any) -> Line:
     return {name: value for name, value in (line | more).items() if value is not None}
 
 
-def cache(action: str, *slots: int) -> Line:
-    return {"event": "cache", "action": action, "pool": "mamba", "request": "a", "slots": list(slots)}
+def cache(action: str, *slots: int, **more: Any) -> Line:
+    """Of node 1, behind 64 tokens."""
+    line = {"event": "cache", "action": action, "pool": "mamba", "request": "a", "slots": list(slots)}
+    line |= {"node": 1, "served_len" if action == "match" else "key_len": 64} | more
+    return {name: value for name, value in line.items() if value is not None}
 
 
 def other(verify: Build, **columns: Any) -> Line:
@@ -80,9 +83,14 @@ def test_a_full_accept_may_keep_the_advanced_state(judge: Build, verify: Build) 
 
 def test_a_missing_commit_is_evidence_only_where_commits_are_recorded(judge: Build, verify: Build) -> None:
     lines = [verify(), other(verify), other(verify, step=3, seq_len=14)]
-    assert not found(judge("ST-MAMBA", *lines, **HEAD))  # an engine that commits in another way
-    partly = HEAD | {"tables": ["accept"]}
+    assert len(found(judge("ST-MAMBA", *lines, **HEAD))) == 1, (
+        "not one commit, and commits are recorded whole"
+    )
+    partly = HEAD | {"tables": ["accept"]}  # an engine that commits in another way does not claim them
+    assert not found(judge("ST-MAMBA", *lines, **partly))
     assert not found(judge("ST-MAMBA", *lines, commit(0, step=3), **partly))
+    without = HEAD | {"pools": POOLS[:1]}
+    assert not found(judge("ST-MAMBA", *lines, **without))
 
 
 def test_a_state_may_be_kept_twice(judge: Build, verify: Build) -> None:
@@ -117,6 +125,42 @@ def test_prefix_hits_load_what_the_tree_tracks(judge: Build) -> None:
         assert message.startswith("a prefix hit loads recurrent state 3, which the tree does not track")
     late = judge("ST-MAMBA", match, commit(None), **(HEAD | {"from_start": False}))
     assert not found(late) and "what the tree tracks was not seen" in {each.why for each in late.unknown}
+
+
+FIRST, SECOND = cache("insert", 3), cache("insert", 4, node=2, key_len=128)
+
+
+def test_a_prefix_hit_loads_the_state_of_its_own_node(judge: Build) -> None:
+    of_second = cache("match", 4, node=2, served_len=128)
+    assert not found(judge("ST-MAMBA", FIRST, SECOND, of_second, commit(None), **HEAD))
+    wrong = of_second | {"slots": [3]}
+    (message,) = found(judge("ST-MAMBA", FIRST, SECOND, wrong, commit(None), **HEAD))
+    assert message.endswith(
+        "recurrent state 3, which is that behind 64 tokens, for 128 tokens that it serves"
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "open_"),
+    [
+        ({"node": None, "served_len": None}, True),
+        ({"node": 2, "served_len": None}, True),
+        ({"node": None, "served_len": 128}, True),
+        ({"node": 2, "served_len": 64}, False),  # a node that was split has another number
+        ({"node": 1, "served_len": 60}, False),  # what was inserted ended inside a page
+    ],
+)
+def test_one_of_node_and_length_tells_that_it_is_the_state(judge: Build, more: Line, open_: bool) -> None:
+    result = judge("ST-MAMBA", FIRST, cache("match", 3, **more), commit(3), **HEAD)
+    why = "neither nodes nor lengths of the state and of the hit"
+    assert not found(result) and (why in {each.why for each in result.unknown}) == open_
+
+
+def test_each_pool_has_states_of_its_own(judge: Build) -> None:
+    head = HEAD | {"pools": [*POOLS, POOLS[1] | {"name": "mamba2"}]}
+    lines = [cache("insert", 3), cache("evict", 3, pool="mamba2"), cache("match", 3), commit(None)]
+    assert not found(judge("ST-MAMBA", *lines, **head))
+    assert found(judge("ST-MAMBA", *lines[:2], cache("match", 3, pool="mamba2"), commit(None), **head))
 
 
 @pytest.mark.parametrize(
