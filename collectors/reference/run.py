@@ -43,6 +43,8 @@ TABLES = (
     "state_commit",
 )
 """All that the engine can say is recorded."""
+RINGS = {"c4_ring_size": C4_RING, "c128_ring_size": C128_RING, "online_c128": False}
+"""Settings of an engine with compressors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +178,7 @@ def _settings(config: EngineConfig) -> dict[str, Any]:
     }
     return {
         **(windowed if config.window else {}),
-        **({"c4_ring_size": C4_RING, "online_c128": False} if config.compressed else {}),
+        **(RINGS if config.compressed else {}),
         "algorithm": config.drafting.upper(),
         "topk": config.topk,
         "num_steps": config.num_steps if config.drafting == "eagle" else 1,

@@ -11,6 +11,7 @@ from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.text import quantity
 from speckv_debug.replay.ragged import NULL, Int64s
 from speckv_debug.replay.ring_reads import RingReads
+from speckv_debug.replay.ring_writes import VerifyWrites
 
 SHOWN = 16
 """Ring rows that the strip shows, from the first wrong one on."""
@@ -28,7 +29,8 @@ def rings_hold_what_is_read(rings: RingReads) -> Judgement:
     """A compression reads from each ring row the position that it wants: of its own request, written, accepted, not cleared.
 
     A wanted position below 0 asks for the neutral state. A ring serves verifies of up to ring - window + 2 rows: a wider
-    one overwrites positions that may still be read.
+    one overwrites positions that may still be read. A verify writes each of its positions that any number of accepted rows may
+    leave to be compressed later: all but the last one of a group of C128.
 
     Exceptions: what a forward compresses of its own positions it takes from its input, since it reads the ring before it
     writes; a draft that was rejected may be overwritten before it is read, so that an engine needs no clear; state that
@@ -37,23 +39,27 @@ def rings_hold_what_is_read(rings: RingReads) -> Judgement:
     """
     nobody = np.zeros(len(rings), dtype=np.bool_)
     if not len(rings):
-        return verdict(nobody, lambda i: _explain(rings, i))
+        return verdict(nobody, lambda i: _explain(rings, i, VerifyWrites(rings)))
     online = nobody | bool(rings.info.settings.get("online_c128"))
     unplaced = rings.bound_to_pages & (rings.access.ints("row") != NULL)
     other = online | unplaced
     stale, left_open = rings.over(rings.stale), rings.over(rings.open)
+    writes = VerifyWrites(rings)
     reasons = {
         "the online variant of C128 has no ring of positions": online,
         "the state is bound to pages": unplaced,
         "no action, row, ring_rows and positions": ~rings.cells.told,
         "what a ring row holds was not seen": left_open,
     }
-    return verdict((stale | rings.crowded) & ~other, lambda i: _explain(rings, i), reasons)
+    failed = (stale | rings.crowded | writes.short) & ~other
+    return verdict(failed, lambda i: _explain(rings, i, writes), reasons)
 
 
-def _explain(rings: RingReads, i: int) -> Details:
+def _explain(rings: RingReads, i: int, writes: VerifyWrites) -> Details:
     if rings.crowded[i]:
         return _explain_crowded(rings, i)
+    if writes.short[i]:
+        return _explain_short(writes, i)
     mine = rings.cells.event[rings.read] == i
     found = np.flatnonzero(rings.stale & mine)
     k = int(found[0])
@@ -75,6 +81,24 @@ def _explain_crowded(rings: RingReads, i: int) -> Details:
         expected=f"at most ring - window + 2 = {quantity(capacity, 'row')} a verify",
         actual=f"{quantity(width, 'row')}",
     )
+
+
+def _explain_short(writes: VerifyWrites, i: int) -> Details:
+    verify, missing = int(writes.rings.verify[i]), writes.missing(i)
+    length, width = (
+        int(column[verify]) for column in (writes.rings.verifies.seq_len, writes.rings.width[[i]])
+    )
+    return Details(
+        message=f"a verify from position {length} does not write {_some(missing)} to the ring: if few of its rows are accepted, the "
+        "next compression looks for it",
+        expected=f"the states of positions {length} to {length + width - 1}",
+        actual=f"those without {_some(missing)}",
+    )
+
+
+def _some(positions: list[int]) -> str:
+    shown = ", ".join(map(str, positions[:8]))
+    return f"position {shown}" if len(positions) == 1 else f"positions {shown}{' …' if positions[8:] else ''}"
 
 
 def _position(position: int) -> str:

@@ -10,9 +10,10 @@ from speckv_debug.model.process import Pool
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ragged import NULL, Int64s
+from speckv_debug.replay.ring_reads import SIZES
 from speckv_debug.replay.slot_entries import SlotEvent
 
-KINDS = ("c4_state", "c128_state")
+KINDS = tuple(SIZES)
 TABLES = {
     "state_access": ("step", "request", "row", "pool", "action", "ring_rows", "positions"),
     "state_clear": ("step", "request", "row", "pool", "ring_rows", "ring_size", "width"),
@@ -20,10 +21,10 @@ TABLES = {
 
 
 def ring_size(process: ProcessRecording, pool: Pool) -> int | None:
-    """Rows of a request's ring: as a clear says, else as the settings do for C4; None if neither."""
+    """Rows of a request's ring: as a clear says, else as the settings do; None if neither."""
     clear = Columns(process.columns("state_clear", "pool", "ring_size"))
     sizes = clear.ints("ring_size")[clear.texts("pool").equal(pool.name)]
-    told = process.info.settings.get("c4_ring_size") if pool.kind == KINDS[0] else None
+    told = process.info.settings.get(SIZES.get(pool.kind, ""))
     known = [int(size) for size in sizes[sizes != NULL][-1:]]
     return next(iter(known), told if isinstance(told, int) else None)
 

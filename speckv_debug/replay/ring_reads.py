@@ -19,6 +19,9 @@ from speckv_debug.replay.verifies import VerifyBatch
 WINDOWS = {RING_KIND: 128, "c4_state": 8}
 """Positions that one compression looks at: C4 overlaps, 2 x ratio (`get_compress_state_write_pad`, SGLang 0.5.23)."""
 
+SIZES = {RING_KIND: "c128_ring_size", "c4_state": "c4_ring_size"}
+"""Settings that say how many rows a ring has."""
+
 
 class RingReads:
     """One instance a `state_access` event.
@@ -54,6 +57,16 @@ class RingReads:
 
     def _pools(self, table: str) -> Int64s:
         return self.columns(table).texts("pool").numbered({name: at for at, name in enumerate(self.names)})
+
+    @property
+    def verifies(self) -> VerifyBatch:
+        """The accept events as columns."""
+        return self._verifies()
+
+    @cached_property
+    def pool(self) -> Int64s:
+        """Which of `names` each event's pool is, -1 of another (over events)."""
+        return self._pools("state_access")
 
     @cached_property
     def cells(self) -> RingCells:
@@ -197,25 +210,39 @@ class RingReads:
     @cached_property
     def capacity(self) -> Int64s:
         """Drafts that the event's ring can serve, ring - window + 2; NULL if its size is unknown (over events)."""
-        clear = self.columns("state_clear")
-        sizes = np.full(len(self.names) + 1, NULL, dtype=np.int64)
-        sizes[self._pools("state_clear")] = clear.ints("ring_size")
-        rings = {pool.name: WINDOWS.get(pool.kind) for pool in self.info.pools}
-        c4 = self.info.settings.get("c4_ring_size")
-        for at, name in enumerate(self.names):
-            if rings[name] == WINDOWS["c4_state"] and isinstance(c4, int):
-                sizes[at] = c4
-        window = np.array([*(rings[name] or NULL for name in self.names), NULL], dtype=np.int64)
-        size, span = sizes[self._pools("state_access")], window[self._pools("state_access")]
+        kinds = {pool.name: pool.kind for pool in self.info.pools}
+        window = np.array([*(WINDOWS.get(kinds[name], NULL) for name in self.names), NULL], dtype=np.int64)
+        size, span = self._sizes()[self.pool], window[self.pool]
         room = np.where(size > span, size - span + 2, 0)
         return np.where((size == NULL) | (span == NULL), NULL, room)
+
+    def _sizes(self) -> Int64s:
+        """Rows of a ring of each pool, by the settings, else by the last clear that says it; NULL if unknown."""
+        clear = self.columns("state_clear")
+        told = clear.ints("ring_size") != NULL
+        sizes = np.full(len(self.names) + 1, NULL, dtype=np.int64)
+        sizes[self._pools("state_clear")[told]] = clear.ints("ring_size")[told]
+        sizes[-1] = NULL
+        kinds = {pool.name: pool.kind for pool in self.info.pools}
+        for at, name in enumerate(self.names):
+            size = self.info.settings.get(SIZES.get(kinds[name], ""))
+            sizes[at] = size if isinstance(size, int) else sizes[at]
+        return sizes
+
+    @cached_property
+    def verify(self) -> Int64s:
+        """The verify that the event belongs to, by its row, else by its request; -1 if it belongs to none (over events)."""
+        verifies, row, step = self._verifies(), self.access.ints("row"), self.access.ints("step")
+        request, codes = requests_in(self.access, verifies), verifies.request.codes.astype(np.int64)
+        of_row = only_verify(verifies, verifies.row, step, row)
+        of_request = only_verify(verifies, codes, step, request)
+        return np.where(row != NULL, of_row, np.where(request < 0, -1, of_request))
 
     @cached_property
     def width(self) -> Int64s:
         """Rows of the verify that the event belongs to, NULL if it belongs to none (over events)."""
-        verifies, row = self._verifies(), self.access.ints("row")
-        accept = only_verify(verifies, verifies.row, self.access.ints("step"), row)
-        return np.where(row == NULL, NULL, np.append(verifies.width, NULL)[accept])
+        width: Int64s = np.append(self._verifies().width, NULL)[self.verify]
+        return width
 
     @cached_property
     def crowded(self) -> Mask:
@@ -235,11 +262,23 @@ class RingReads:
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """From the earliest event that a cell rests on to the read; from the beginning where a cell was never written."""
+        """From the earliest event that a cell rests on to the read; from the beginning where a cell was never written.
+
+        Of a write from the request's verify before to its own.
+        """
         seq = self.access.ints("seq")
+        first, last = self._of_writes(seq)
         if not len(self.read):
-            return seq, seq
-        first = seq.copy()
+            return first, last
         since = np.append(self.cells.seq, 0)[self.stored]
         np.minimum.at(first, self.cells.event[self.read], since)
-        return first, seq
+        return first, last
+
+    def _of_writes(self, seq: Int64s) -> tuple[Int64s, Int64s]:
+        verifies = self.verifies
+        writes = self.access.texts("action").equal("write") & (self.verify >= 0)
+        own, row = (np.append(column, NULL)[self.verify] for column in (verifies.seq, verifies.row))
+        before = latest_with((verifies.row,), verifies.seq, (row,), np.where(writes, own, seq))
+        since = np.append(verifies.seq, 0)[before]
+        first = np.where(writes, np.minimum(seq, since), seq)
+        return first, np.where(writes, np.maximum(seq, own), seq)

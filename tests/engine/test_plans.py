@@ -67,4 +67,5 @@ def test_c4_states_lie_by_the_windows_page(runs: dict[str, Any]) -> None:
 def test_a_planner_that_reads_what_is_not_there_is_found(runs: dict[str, Any], planted: str) -> None:
     findings = judged(runs[planted]).findings
     assert {finding.rule for finding in findings if finding.cause is None} == {"ST-RING"}
-    assert findings[0].request == "a" and findings[0].step == (3 if planted == "no-pad" else 2)
+    assert findings[0].request == "a" and findings[0].step == 2
+    assert ("does not write" in findings[0].message) == (planted == "no-pad"), "found before it is read"

@@ -120,10 +120,95 @@ def test_a_ring_that_is_too_small_for_the_verify(judge: Build, verify: Build) ->
         assert all("can serve" in finding.message for finding in result.findings)
 
 
+def test_a_ring_of_a_page_that_is_too_small_for_the_verify_of_a_request(judge: Build, verify: Build) -> None:
+    for size, wrong in ((8, True), (16, False)):
+        head = PAGED | {"settings": {"c4_ring_size": size}}
+        result = judge("ST-RING", paged("write", [10, 11, 12, 13], [42, 43, 44, 45]), verify(), **head)
+        assert len(result.findings) == wrong
+    assert not judge(
+        "ST-RING", paged("write", [10, 11, 12, 13], [42, 43, 44, 45], request="b"), verify(), **head
+    ).findings
+
+
+def test_the_settings_say_how_large_the_ring_of_c128_is(judge: Build, verify: Build) -> None:
+    for size, wrong in ((128, True), (256, False)):
+        head = HEAD | {"settings": {"c128_ring_size": size}}
+        assert len(judge("ST-RING", write(10, 11, 12, 13), verify(), **head).findings) == wrong
+
+
+def test_a_clear_without_a_size_does_not_make_the_ring_unknown(judge: Build, verify: Build) -> None:
+    lines = [write(10, 11, 12, 13), verify(), clear(ring_size=128), clear(ring_size=None)]
+    assert len(judge("ST-RING", *lines, **HEAD).findings) == 1
+
+
 def test_c128_says_its_ring_with_a_clear(judge: Build, verify: Build) -> None:
     for size, wrong in ((128, True), (256, False)):
         result = judge("ST-RING", write(10, 11), verify(), clear(ring_size=size), **HEAD)
         assert len(result.findings) == wrong
+
+
+CHAIN = {"layout": "chain", "topk": 1, "draft_tokens": [1, 2, 3, 4], "next_token": None, "next_sibling": None}
+
+
+@pytest.mark.parametrize(
+    ("start", "written", "missing"),
+    [
+        (10, [10, 11, 12, 13], ""),
+        (10, [10, 11, 13], "position 12"),
+        (126, [126, 127, 128, 129], ""),
+        (126, [126, 128, 129], ""),  # if 127 is accepted its group is complete
+        (126, [128, 129], "position 126"),  # if the root alone is accepted, 126 is wanted later
+        (127, [128, 129, 130], ""),
+        (127, [128, 129], "position 130"),
+    ],
+)
+def test_a_verify_writes_what_any_acceptance_leaves_to_be_compressed(
+    judge: Build, verify: Build, start: int, written: list[int], missing: str
+) -> None:
+    accept = verify(seq_len=start, new_seq_len=start + 3, accept_index=[0, 1, 2], **CHAIN)
+    for lines in ([write(*written)], [write(*written[:1]), write(*written[1:])]):
+        lines = [line | {"ring_rows": line["positions"]} for line in lines]
+        result = judge("ST-RING", *lines, accept, **HEAD)
+        found = [finding.message for finding in result.findings]
+        due = f"a verify from position {start} does not write {missing} to the ring"
+        assert len(found) == bool(missing) and all(message.startswith(due) for message in found), found
+        assert not missing or result.findings[0].step == 1
+
+
+def test_c4_wants_the_whole_verify(judge: Build, verify: Build) -> None:
+    for written in ([11, 12, 13], [12, 13, 14]):
+        line = write(*written, pool="c4_state", rings=[p % 16 for p in written])
+        accept = verify(seq_len=11, new_seq_len=14, accept_index=[0, 1, 2], **CHAIN)
+        assert judge("ST-RING", line, accept, **HEAD).findings
+
+
+def test_a_tree_writes_each_depth(judge: Build, verify: Build) -> None:
+    accept = verify(positions=[10, 11, 11, 12])
+    whole, short = write(10, 11, 11, 12, rings=[2, 3, 4, 5]), write(10, 11, 11, rings=[2, 3, 4])
+    assert not judge("ST-RING", whole, accept, **HEAD).findings
+    assert judge("ST-RING", short, accept, **HEAD).findings
+
+
+def test_what_is_written_behind_the_accept_are_the_accepted_rows(judge: Build, verify: Build) -> None:
+    accept = verify(algorithm="dspark", accept_index=None, **CHAIN)
+    assert not judge("ST-RING", accept, write(10, 11, 12), **HEAD).findings
+    assert judge("ST-RING", accept, write(10, 11), **HEAD).findings
+    assert not judge("ST-RING", write(10, 11, 12), accept, **HEAD).findings  # it commits by prefix
+
+
+def test_what_was_lost_may_have_been_a_write_of_the_verify(judge: Build, verify: Build) -> None:
+    accept = verify(accept_index=[0, 1, 2], **CHAIN)
+    lines = [line | {"seq": seq} for seq, line in enumerate([ALLOC, write(10, 11), accept])]
+    assert judge("ST-RING", *lines, **HEAD).findings
+    lines[-1]["seq"] += 1
+    assert not judge("ST-RING", *lines, **HEAD).findings
+
+
+def test_verifies_of_other_layouts_are_not_held_to_it(judge: Build, verify: Build) -> None:
+    """Without positions a tree does not say which it has, and UNO begins one past the frontier."""
+    assert not judge("ST-RING", write(10), verify(), **HEAD).findings
+    uno = verify(algorithm="uno", accept_index=[0, 1, 2], **CHAIN)
+    assert not judge("ST-RING", write(10), uno, **HEAD).findings
 
 
 @pytest.mark.parametrize(
