@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
+from plotly.offline import get_plotlyjs
 
 from speckv_debug.recording.jsonl import import_jsonl
 from tests.opened_report import RUNS_OVER, Opened, opened, until
@@ -79,20 +80,23 @@ def test_a_click_on_a_point_opens_its_step_below(tab: Opened) -> None:
     tab.page.evaluate(click, 20)
     assert chosen(tab) == ["6"]
     assert "--steps 20:24" in tab.page.inner_text("#told")
+    tab.page.evaluate(click, 20_000)
+    assert tab.page.inner_text("#told") == "Step 20000: no verify was recorded there."
 
 
 def test_a_real_click_on_the_drawn_line_opens_a_step(browser: Browser, page: Path) -> None:
     tab = opened(browser, page)
     tab.page.locator("#accept-0").scroll_into_view_if_needed()
-    place = tab.page.locator("#accept-0 .scatterlayer .points path").nth(6).bounding_box()
+    at = tab.page.evaluate(
+        "document.getElementById('accept-0').data.find((t) => t.name === 'mean').x.indexOf(11)"
+    )
+    place = tab.page.locator("#accept-0 .scatterlayer .points path").nth(at).bounding_box()
     assert place is not None
     tab.page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
     tab.page.wait_for_timeout(300)
     tab.page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
-    until(
-        tab.page,
-        "document.activeElement.role === 'tab' || document.getElementById('told').textContent !== ''",
-    )
+    until(tab.page, "document.activeElement.id === 'step-0-11-tab'")
+    assert chosen(tab) == ["11"]
 
 
 def test_tabs_are_walked_with_the_arrow_keys(tab: Opened) -> None:
@@ -144,6 +148,26 @@ def test_paper_keeps_the_drawings(browser: Browser, page: Path) -> None:
     seen = "[...document.querySelectorAll('#findings svg[role=img], .plot .main-svg')].every((s) => s.getBoundingClientRect().width > 40)"
     assert tab.page.evaluate(seen)
     assert tab.page.locator("#steps [role=tabpanel][hidden]").count() == 0
+    tab.page.emulate_media(media="screen")
+    tab.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    fits = "[...document.querySelectorAll('.plot')].every((p) => Math.abs(p.querySelector('.main-svg').getBoundingClientRect().width - p.clientWidth) < 2)"
+    until(tab.page, fits)
+
+
+def test_paper_theme_and_choice_before_plotly_is_read_do_no_harm(
+    browser: Browser, page: Path, tmp_path: Path
+) -> None:
+    early = tmp_path / "early.html"
+    early.write_text(page.read_text().replace(get_plotlyjs(), "/* not read yet */"))
+    tab = Opened(browser.new_context(offline=True).new_page())
+    tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
+    tab.page.goto(early.as_uri())
+    tab.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    tab.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    tab.page.emulate_media(color_scheme="dark")
+    tab.page.locator("select[data-figure]").first.select_option(index=1)
+    tab.page.wait_for_timeout(50)
+    assert tab.complaints == []
 
 
 def test_processes_stand_in_tabs_and_their_figures_are_drawn_when_they_are_chosen(
@@ -154,7 +178,7 @@ def test_processes_stand_in_tabs_and_their_figures_are_drawn_when_they_are_chose
     report = [sys.executable, "-m", "speckv_debug", "report", "ranks.speckv", "--replay", "off"]
     subprocess.run(report, cwd=tmp_path, check=True, capture_output=True)
     tab = opened(browser, tmp_path / "ranks.html")
-    assert tab.page.locator("#figures [role=tab]").all_inner_texts() == ["tp0-pp0-dp0", "tp1-pp0-dp0"]
+    assert tab.page.locator("#figures [role=tab]").all_inner_texts() == ["tp0-pp0-dp0 ✗", "tp1-pp0-dp0"]
     assert tab.page.locator("#accept-0 .main-svg").count() >= 1
     assert tab.page.locator("#accept-1 .main-svg").count() == 0
     tab.page.locator("#figures [role=tab]").nth(1).click()

@@ -34,22 +34,33 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One plotly figure for the page's script, colours as names of the page's CSS variables."""
+    """One plotly figure for the page's script, colours as names of the page's CSS variables.
+
+    `span`: how many steps a point stands for, from its x on; 0 where x is no step.
+    """
 
     id: str
     body: dict[str, Any]
+    span: int = 0
+
+
+def when(axis: str, x: Iterable[int], span: int) -> list[str]:
+    """What each point stands for, in words: `step 9`, `steps 10 to 14`."""
+    noun = "step" if axis == "step" else "event"
+    return [f"{noun} {at}" if span == 1 else f"{noun}s {at} to {at + span - 1}" for at in map(int, x)]
 
 
 def accept_figure(id: str, accepts: Accepts, marks: Sequence[Mark]) -> Figure:
     """Mean accept length over steps inside the band from lowest to highest."""
     real, fake = accepts.over_steps, accepts.simulated
-    traces = [_edge(real, "high", None), _edge(real, "low", "tonexty"), _mean(real)] if len(real) else []
+    edges = [_edge(real, "high", None), _edge(real, "low", "tonexty")]
+    traces = [*edges, _mean(real, when(accepts.axis, real["x"], accepts.span))] if len(real) else []
     if len(fake):
-        traces.append(_simulated(fake))
+        traces.append(_simulated(fake, when(accepts.axis, fake["x"], accepts.span)))
     figure = go.Figure(traces, layout(AXIS_TITLES[accepts.axis], "accepted rows a verify"))
     highest = max([*real["high"], *fake["high"], 1.0])
     figure.update_yaxes(range=[0, highest + 0.5])
-    return finished(id, figure, marks if accepts.axis == "step" else ())
+    return finished(id, figure, marks, axis=accepts.axis, span=accepts.span)
 
 
 def distribution(counts: Mapping[int, int]) -> list[tuple[int, str, int]]:
@@ -77,7 +88,7 @@ def distribution_figure(id: str, accepts: Accepts) -> Figure:
     )
     figure = go.Figure([bars], layout("accepted rows", "verifies"))
     figure.update_layout(bargap=0.25, showlegend=False)
-    return finished(id, figure, ())
+    return finished(id, figure, (), axis="")
 
 
 def lengths_figure(id: str, lengths: Lengths, marks: Sequence[Mark], shown: str | None) -> Figure:
@@ -89,7 +100,7 @@ def lengths_figure(id: str, lengths: Lengths, marks: Sequence[Mark], shown: str 
     figure = go.Figure(traces, layout(AXIS_TITLES[lengths.axis], "positions"))
     figure.update_layout(showlegend=False)
     figure.update_yaxes(rangemode="tozero")
-    return finished(id, figure, marks if lengths.axis == "step" else ())
+    return finished(id, figure, marks, axis=lengths.axis)
 
 
 def _pair(
@@ -136,7 +147,7 @@ def _edge(frame: pd.DataFrame, column: str, fill: str | None) -> go.Scatter:
     )
 
 
-def _mean(frame: pd.DataFrame) -> go.Scatter:
+def _mean(frame: pd.DataFrame, names: list[str]) -> go.Scatter:
     return go.Scatter(
         x=list(frame["x"]),
         y=list(frame["mean"]),
@@ -144,19 +155,21 @@ def _mean(frame: pd.DataFrame) -> go.Scatter:
         mode="lines+markers" if len(frame) <= 60 else "lines",
         line={"color": "var(--accent)", "width": 2},
         name="mean",
-        hovertemplate="%{x}: mean %{y:.2f}, from %{customdata[0]} to %{customdata[1]}, "
+        hovertext=names,
+        hovertemplate="%{hovertext}: mean %{y:.2f}, from %{customdata[0]} to %{customdata[1]}, "
         "%{customdata[2]} verifies<extra></extra>",
     )
 
 
-def _simulated(frame: pd.DataFrame) -> go.Scatter:
+def _simulated(frame: pd.DataFrame, names: list[str]) -> go.Scatter:
     return go.Scatter(
         x=list(frame["x"]),
         y=list(frame["mean"]),
         mode="markers",
         marker={"symbol": "x-thin-open", "color": "var(--muted)", "size": 8},
         name="simulated, not counted",
-        hovertemplate="%{x}: simulated, mean %{y:.2f}, not counted<extra></extra>",
+        hovertext=names,
+        hovertemplate="%{hovertext}: simulated, mean %{y:.2f}, not counted<extra></extra>",
     )
 
 
@@ -179,10 +192,16 @@ def layout(x: str, y: str) -> dict[str, Any]:
 
 
 def finished(
-    id: str, figure: go.Figure, marks: Sequence[Mark], *, whole: tuple[str, ...] = ("x", "y")
+    id: str,
+    figure: go.Figure,
+    marks: Sequence[Mark],
+    *,
+    axis: str = "step",
+    span: int = 1,
+    whole: tuple[str, ...] = ("x", "y"),
 ) -> Figure:
-    """The figure with its marks, and no ticks between two whole numbers on the axes named `whole`."""
-    shown = marks[:MOST_MARKS]
+    """The figure with its marks where its axis is of steps, and no ticks between two whole numbers on the axes named `whole`."""
+    shown = marks[:MOST_MARKS] if axis == "step" else ()
     _whole_ticks(figure, whole, shown)
     for mark in shown:
         figure.add_vline(
@@ -191,7 +210,7 @@ def finished(
             annotation={"text": html.escape(f"✗ {mark.word}"), "font": {"color": "var(--bad)", "size": 11}},
             annotation_position="top right",
         )
-    return Figure(id, figure.to_plotly_json())
+    return Figure(id, figure.to_plotly_json(), span if axis == "step" else 0)
 
 
 def _whole_ticks(figure: go.Figure, whole: tuple[str, ...], marks: Sequence[Mark]) -> None:

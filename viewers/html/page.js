@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const figures = JSON.parse(document.getElementById("figures-data").textContent);
+  const { figures, verifies } = JSON.parse(document.getElementById("figures-data").textContent);
   const root = document.documentElement;
   const told = document.getElementById("told");
   const PAPER_WIDTH = 640;
@@ -37,9 +37,10 @@
     return { ...trace, text };
   }
 
+  // Theme, paper and choice may change before plotly's own script is read; it draws as they are then.
   function draw(figure) {
     const place = document.getElementById(figure.id);
-    if (place.closest("[hidden]")) return;
+    if (!window.Plotly || place.closest("[hidden]")) return;
     const layout = coloured(figure.layout, "");
     if (root.classList.contains("paper")) layout.width = PAPER_WIDTH;
     Plotly.react(place, coloured(figure.data, "").map(named), layout, config);
@@ -71,19 +72,35 @@
     draw(figure);
   }
 
+  // A point stands for a span of steps: of those in the page the bad one opens, else the first.
   function goToStep(figure, point) {
-    if (figure.layout.xaxis.title.text !== "engine step") return;
+    if (!figure.span) return;
     const process = figure.id.split("-")[1];
-    const step = Math.round(point.x);
-    const tab = document.getElementById(`step-${process}-${step}-tab`);
+    const first = Math.round(point.x);
+    const last = first + figure.span - 1;
+    const there = [...document.querySelectorAll(`[id^="step-${process}-"][role=tab]`)].filter((tab) => {
+      const step = Number(tab.id.split("-")[2]);
+      return step >= first && step <= last;
+    });
+    const tab = there.find((each) => each.textContent.includes("✗")) || there[0];
     if (tab) {
       select(tab);
       tab.focus();
       tab.scrollIntoView({ block: "start" });
     } else {
-      told.textContent = `Step ${step} is not in this file: write the report with --steps ${step}:${step + 4} to have it.`;
+      told.textContent = advice(process, first, last);
       told.scrollIntoView({ block: "center" });
     }
+  }
+
+  // Only a step with a verify can be asked for.
+  function advice(process, first, last) {
+    const span = first === last ? `Step ${first}` : `Steps ${first} to ${last}`;
+    const runs = verifies[process];
+    const run = runs ? runs.find(([start, end]) => start <= last && end >= first) : [first, last];
+    if (!run) return `${span}: no verify was recorded there.`;
+    const from = Math.max(first, run[0]);
+    return `${span}: not in this file. Write the report with --steps ${from}:${Math.min(Math.max(last, from + 4), from + 199)} to have it.`;
   }
 
   function tabsOf(tab) {
@@ -97,7 +114,7 @@
       each.tabIndex = chosen ? 0 : -1;
       document.getElementById(each.getAttribute("aria-controls")).hidden = !chosen;
     });
-    if (tab.closest("#figures") && window.Plotly) drawAll();
+    if (tab.closest("#figures")) drawAll();
   }
 
   function walk(event) {

@@ -24,7 +24,9 @@ from speckv_debug.viewers.html.findings import Law, findings_section, kind_of
 from speckv_debug.viewers.html.headline import headline, mark
 from speckv_debug.viewers.html.markup import Html, data_block, element, joined, text
 from speckv_debug.viewers.html.places import RecordedPlaces
+from speckv_debug.viewers.html.shown_processes import ShownProcess, shown_processes
 from speckv_debug.viewers.html.step_browser import step_section
+from speckv_debug.viewers.html.step_choice import Runs, runs_of
 from speckv_debug.viewers.html.timeline import step_range, timeline
 
 SECTIONS = (
@@ -68,10 +70,16 @@ def render(
         environment_section(recording),
     ]
     title = f"{mark(result, recording.damaged)}: {recording.path.name} (speckv-debug report)"
-    out.write(_page(title, joined(main, "\n"), figures))
+    out.write(_page(title, joined(main, "\n"), figures, _verifies(shown_processes(recording, roots), places)))
 
 
-def _page(title: str, main: Html, figures: Sequence[Figure]) -> str:
+def _verifies(shown: Sequence[ShownProcess], places: RecordedPlaces) -> dict[int, Runs | None]:
+    """Which steps a click on a figure of each process can be told to ask for."""
+    indices = ((each.number, places.steps_of(each.process.label)) for each in shown)
+    return {number: runs_of(index) for number, index in indices if index is not None}
+
+
+def _page(title: str, main: Html, figures: Sequence[Figure], verifies: Mapping[int, Runs | None]) -> str:
     plotly, script = get_plotlyjs(), _asset("page.js")
     return Template(_asset("page.html")).substitute(
         policy=_policy(script, plotly),
@@ -79,10 +87,14 @@ def _page(title: str, main: Html, figures: Sequence[Figure]) -> str:
         title=text(title),
         style=_asset("page.css"),
         main=main,
-        data=data_block("figures-data", [{"id": figure.id, **figure.body} for figure in figures]),
+        data=data_block("figures-data", {"figures": [_data(each) for each in figures], "verifies": verifies}),
         plotly=plotly,
         script=script,
     )
+
+
+def _data(figure: Figure) -> dict[str, object]:
+    return {"id": figure.id, "span": figure.span, **figure.body}
 
 
 def _policy(*scripts: str) -> str:

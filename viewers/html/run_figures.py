@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from speckv_debug.model.text import printable
 from speckv_debug.replay.pool_series import PoolSeries
 from speckv_debug.replay.pool_state import Use
-from speckv_debug.viewers.html.figures import AXIS_TITLES, COLOURS, Figure, Mark, finished, layout
+from speckv_debug.viewers.html.figures import AXIS_TITLES, COLOURS, Figure, Mark, finished, layout, when
 from speckv_debug.viewers.html.pages import WORDS
 from speckv_debug.viewers.html.run_series import Over
 
@@ -71,7 +71,7 @@ def requests_figure(id: str, frame: pd.DataFrame) -> Figure:
         figure.update_xaxes(tickvals=list(range(len(names))), ticktext=short, automargin=True)
     else:
         figure.update_xaxes(showticklabels=False)
-    return finished(id, figure, (), whole=("y",))
+    return finished(id, figure, (), axis="", whole=("y",))
 
 
 def _short(name: str, most: int = 10) -> str:
@@ -80,7 +80,7 @@ def _short(name: str, most: int = 10) -> str:
 
 def owners_figure(id: str, series: PoolSeries, marks: Sequence[Mark]) -> Figure:
     """Pages of each use, stacked; what a span's fewest and most were stands beside each point."""
-    traces = []
+    traces, names = [], when(series.axis, series.x, series.span)
     for use, colour in OWNERS.items():
         if not series.high[use].any():
             continue
@@ -94,7 +94,8 @@ def owners_figure(id: str, series: PoolSeries, marks: Sequence[Mark]) -> Figure:
                 stackgroup="pool",
                 fillcolor=colour,
                 name=owner_words(use, series),
-                hovertemplate="%{fullData.name}: %{y} pages"
+                hovertext=names,
+                hovertemplate="%{hovertext}, %{fullData.name}: %{y} pages"
                 + (", from %{customdata[0]} to %{customdata[1]} in the span" if series.span > 1 else "")
                 + "<extra></extra>",
             )
@@ -102,7 +103,7 @@ def owners_figure(id: str, series: PoolSeries, marks: Sequence[Mark]) -> Figure:
     figure = go.Figure(traces, layout(AXIS_TITLES[series.axis], "pages"))
     figure.update_layout(hovermode="x", height=340, showlegend=False)
     figure.update_yaxes(range=[0, series.pages])
-    return finished(id, figure, marks if series.axis == "step" else ())
+    return finished(id, figure, marks, axis=series.axis, span=series.span)
 
 
 def heat_figure(id: str, series: PoolSeries, marks: Sequence[Mark]) -> Figure:
@@ -113,6 +114,7 @@ def heat_figure(id: str, series: PoolSeries, marks: Sequence[Mark]) -> Figure:
     first = series.first + np.arange(series.blocks.shape[1]) * series.block
     share = 1 / max(len(used), 1)
     scale = [[edge, OWNERS[use]] for at, use in enumerate(used) for edge in (at * share, (at + 1) * share)]
+    later = f" and the {series.span - 1} behind it" if series.span > 1 else ""
     trace = go.Heatmap(
         x=series.x.tolist(),
         y=first.tolist(),
@@ -129,11 +131,11 @@ def heat_figure(id: str, series: PoolSeries, marks: Sequence[Mark]) -> Figure:
             "unheld": used.index(Use.UNHELD) if Use.UNHELD in used else -1,
         },
         showscale=False,
-        hovertemplate="%{xaxis.title.text} %{x}, %{text}<extra></extra>",
+        hovertemplate=f"%{{xaxis.title.text}} %{{x}}{later}, %{{text}}<extra></extra>",
     )
     figure = go.Figure([trace], layout(AXIS_TITLES[series.axis], "page"))
     figure.update_layout(height=360)
-    return finished(id, figure, marks if series.axis == "step" else (), whole=())
+    return finished(id, figure, marks, axis=series.axis, span=series.span, whole=())
 
 
 def moves_figure(id: str, over: Over, marks: Sequence[Mark]) -> Figure:
@@ -143,7 +145,7 @@ def moves_figure(id: str, over: Over, marks: Sequence[Mark]) -> Figure:
         100 * same / pairs if pairs else None
         for same, pairs in zip(frame["same"], frame["pairs"], strict=True)
     ]
-    x = list(frame["x"])
+    x, names = list(frame["x"]), when(over.axis, frame["x"], over.span)
     band = {
         "mode": "lines",
         "line": {"width": 0, "shape": "hvh", "color": "var(--accent)"},
@@ -166,7 +168,8 @@ def moves_figure(id: str, over: Over, marks: Sequence[Mark]) -> Figure:
             mode="lines+markers" if len(frame) <= 60 else "lines",
             line={"color": "var(--accent)", "width": 2},
             name="pairs a step",
-            hovertemplate="%{x}: %{y:.4g} pairs a step, from %{customdata[0]} to %{customdata[1]}<extra></extra>",
+            hovertext=names,
+            hovertemplate="%{hovertext}: %{y:.4g} pairs a step, from %{customdata[0]} to %{customdata[1]}<extra></extra>",
         ),
         go.Scatter(
             x=x,
@@ -175,7 +178,8 @@ def moves_figure(id: str, over: Over, marks: Sequence[Mark]) -> Figure:
             mode="lines",
             line={"color": "var(--c2)", "width": 1.6, "dash": "dot"},
             name="already in place, %",
-            hovertemplate="%{x}: %{y:.1f} % of the pairs are already in place<extra></extra>",
+            hovertext=names,
+            hovertemplate="%{hovertext}: %{y:.1f} % of the pairs are already in place<extra></extra>",
         ),
     ]
     figure = go.Figure(traces, layout(AXIS_TITLES[over.axis], "pairs a step"))
@@ -189,7 +193,7 @@ def moves_figure(id: str, over: Over, marks: Sequence[Mark]) -> Figure:
     }
     figure.update_layout(yaxis2=side, margin={"r": 52}, showlegend=False)
     figure.update_yaxes(rangemode="tozero", selector={"overlaying": None})
-    return finished(id, figure, marks if over.axis == "step" else ())
+    return finished(id, figure, marks, axis=over.axis, span=over.span)
 
 
 def counts_figure(id: str, over: Over, y: str, marks: Sequence[Mark], noun: str) -> Figure:
@@ -204,9 +208,10 @@ def counts_figure(id: str, over: Over, y: str, marks: Sequence[Mark], noun: str)
                 width=over.span,
                 offset=0,
                 marker={"color": f"var(--c{number % COLOURS + 1})", "line": {"width": 0}},
-                hovertemplate=f"%{{x}}: %{{y}} {noun}, %{{fullData.name}}<extra></extra>",
+                hovertext=when(over.axis, frame["x"], over.span),
+                hovertemplate=f"%{{hovertext}}: %{{y}} {noun}, %{{fullData.name}}<extra></extra>",
             )
         )
     figure = go.Figure(traces, layout(AXIS_TITLES[over.axis], y))
     figure.update_layout(barmode="stack", bargap=0, showlegend=False)
-    return finished(id, figure, marks if over.axis == "step" else ())
+    return finished(id, figure, marks, axis=over.axis, span=over.span)

@@ -20,6 +20,11 @@ MOST_VERIFIES = 400
 """Verifies of all embedded steps of a process together."""
 
 
+MOST_RUNS = 2000
+Runs = list[tuple[int, int]]
+"""First and last of steps without a gap."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """Steps of one process.
@@ -35,6 +40,16 @@ class Chosen:
     verifies: dict[int, tuple[int, ...]]
     recorded: dict[int, int]
     left_out: str
+
+
+def runs_of(index: VerifyTable) -> Runs | None:
+    """The steps with a verify, None where they have too many gaps to list."""
+    known = np.unique(index.step[index.step != NULL])
+    starts = np.flatnonzero(np.diff(known, prepend=known[:1] - 2) != 1)
+    if len(starts) > MOST_RUNS:
+        return None
+    ends = np.append(starts[1:], len(known))[: len(starts)] - 1
+    return list(zip(known[starts].tolist(), known[ends].tolist(), strict=True))
 
 
 def choose(index: VerifyTable, roots: Sequence[RootCause], asked: tuple[int, int] | None) -> Chosen:

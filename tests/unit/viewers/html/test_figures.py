@@ -35,6 +35,18 @@ def test_the_first_bad_step_is_marked_with_its_rule(tmp_path: Path) -> None:
     assert [note["text"] for note in layout["annotations"]] == ["✗ MOV-PAIR"]
 
 
+def test_hover_and_click_know_what_a_point_stands_for(tmp_path: Path) -> None:
+    for name, count, span in (("a", 3, 1), ("b", 1000, 5)):
+        (tmp_path / name).mkdir()
+        process = recording(tmp_path / name, [accept(step) for step in range(count)]).processes[0]
+        figure = accept_figure("accept-0", accepts(process), [])
+        assert figure.span == span
+        mean = next(trace for trace in figure.body["data"] if trace["name"] == "mean")
+        assert mean["hovertext"][1] == ("step 1" if span == 1 else "steps 5 to 9")
+        assert mean["hovertemplate"].startswith("%{hovertext}: mean")
+    assert distribution_figure("d-0", accepts(process)).span == 0
+
+
 def test_ticks_of_one_are_never_crowded() -> None:
     def ticks(data: list[Any], marks: list[Mark], **layout: Any) -> tuple[int | None, int | None]:
         axes = finished("x", go.Figure(data, layout), marks).body["layout"]

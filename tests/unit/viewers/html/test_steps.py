@@ -14,7 +14,7 @@ from speckv_debug.recording.recorder import Recorder
 from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.html.page import render
 from speckv_debug.viewers.html.shown_processes import MOST_PROCESSES
-from speckv_debug.viewers.html.step_choice import MOST_AROUND, MOST_ASKED, MOST_VERIFIES, choose
+from speckv_debug.viewers.html.step_choice import MOST_AROUND, MOST_ASKED, MOST_VERIFIES, choose, runs_of
 from tests.reported import accept, broken_run, finding, page, recording, result
 
 
@@ -25,6 +25,16 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> VerifyTable:
 
 def roots(*steps: int | None) -> list[RootCause]:
     return [RootCause(finding(step=step), ()) for step in steps]
+
+
+def test_steps_that_can_be_asked_for_are_listed_by_their_gaps(tmp_path: Path) -> None:
+    assert runs_of(
+        VerifyTable(recording(tmp_path, [accept(n) for n in (5, 6, 7, 9, 12, 13)]).processes[0])
+    ) == [
+        (5, 7),
+        (9, 9),
+        (12, 13),
+    ]
 
 
 def test_the_steps_around_a_finding_are_embedded_and_the_rest_is_counted(index: VerifyTable) -> None:
