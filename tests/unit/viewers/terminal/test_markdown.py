@@ -12,7 +12,7 @@ from speckv_debug.checks.run import check
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Law, Severity, Unknown
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
-from speckv_debug.viewers.terminal.markdown import SHOWN_ROOTS, render
+from speckv_debug.viewers.terminal.markdown import SHOWN_ROOTS, SHOWN_ROWS, render
 from speckv_debug.viewers.terminal.markdown_text import block, plain
 
 
@@ -96,6 +96,14 @@ def test_text_of_a_recording_is_no_markup(hostile: str, shown: str) -> None:
 def test_a_block_can_not_be_left() -> None:
     text = block(["a", "```` <b>", "c"])
     assert text.startswith("`````text\n") and text.endswith("\n`````")
+
+
+def test_the_row_that_proves_it_is_there_however_far_down(recording: Recording) -> None:
+    rows = tuple((n, f"event {n}") for n in range(40))
+    long = Evidence(title="life", columns=("seq", "what"), rows=rows, marked=(31,))
+    text = written(recording, CheckResult(findings=(finding(evidence=(long,)),), checked={"OWN-ALIAS": 9}))
+    table = text[text.index("```") :].splitlines()
+    assert table[SHOWN_ROWS + 2 :][:3] == ["…", " 31  event 31  ✗", "… 27 more"]
 
 
 def test_the_first_bad_step_is_that_of_the_first_root_cause(recording: Recording) -> None:
