@@ -5,6 +5,7 @@ It opens from disk without a network, in light and dark, and prints well. As Mar
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import webbrowser
@@ -115,16 +116,17 @@ def write_report(
 
     `steps` are the first and last one that a page embeds, None for those around the findings.
     """
-    from speckv_debug.recording.atomic import is_stream, unwritable
+    from speckv_debug.recording.atomic import beside, is_stream, sync, unwritable
 
+    made = io.StringIO()
+    _render(format, recording, result, made, steps)  # what can't be read is no fault of the output
     if is_stream(out):
-        with out.open("w", encoding="utf-8", newline="\n") as file:
-            _render(format, recording, result, file, steps)
+        out.write_text(made.getvalue(), encoding="utf-8", newline="\n")
         return
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    temporary = beside(out, "report")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            _render(format, recording, result, file, steps)
+        temporary.write_text(made.getvalue(), encoding="utf-8", newline="\n")
+        sync(temporary)
         os.replace(temporary, out)
     except OSError as error:
         raise unwritable(out, error) from error
