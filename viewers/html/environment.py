@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +11,7 @@ from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Pool, Process
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.viewers.html.command_line import command_words
 from speckv_debug.viewers.html.markup import Html, element, facts, table
 
 MOST_NOTES = 50
@@ -45,7 +45,7 @@ def environment_section(recording: Recording) -> Html:
     manifest = recording.manifest
     pairs = [
         ("recording", recording.path.name),
-        ("command", element("code", _command(manifest.get("command")))),
+        ("command", element("code", command_words(manifest.get("command")))),
         ("recorded", _span(manifest)),
         ("ended in order", _yes(manifest.get("clean_shutdown"))),
         ("written by", f"speckv-debug {manifest.get('tool_version') or 'unknown'}"),
@@ -53,12 +53,6 @@ def environment_section(recording: Recording) -> Html:
     ]
     parts = [facts(pairs), *_problems(recording), *map(_process, recording.processes)]
     return element("section", element("h2", "Environment"), *parts, id="environment")
-
-
-def _command(command: object) -> str:
-    if isinstance(command, list):
-        return shlex.join(map(str, command))
-    return str(command) if command else "unknown"
 
 
 def _span(manifest: Mapping[str, Any]) -> str:

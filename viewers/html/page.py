@@ -13,8 +13,8 @@ from plotly.offline import get_plotlyjs
 
 from speckv_debug import __version__
 from speckv_debug.model.causes import RootCause, root_causes, worst_first
+from speckv_debug.model.described import described
 from speckv_debug.model.finding import CheckResult
-from speckv_debug.model.process import Process
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.html.charts import charts_section
@@ -119,19 +119,8 @@ def _navigation(roots: Sequence[RootCause]) -> Html:
 
 def _facts(recording: Recording, steps: tuple[int, int] | None) -> str:
     """Name, engine, algorithm, page size, ranks and size of the recording, as far as they are known."""
-    parts = [recording.path.name]
-    if recording.processes:
-        parts += _engine(recording.processes[0].info)
+    parts = [recording.path.name, *described([process.info for process in recording.processes])]
     parts.append(amount(len(recording.processes), "process", "processes"))
     if steps is not None:
         parts.append(f"steps {steps[0]} to {steps[1]}")
-    return " · ".join(part for part in parts if part)
-
-
-def _engine(info: Process) -> list[str]:
-    settings, pool = info.settings, info.pool(None)
-    algorithm = str(settings.get("algorithm") or "")
-    if algorithm and settings.get("topk") is not None:
-        algorithm += f" topk {settings['topk']}"
-    page = f"page {pool.page_size}" if pool and pool.page_size else ""
-    return [" ".join(filter(None, (info.engine, info.engine_version))), algorithm, page]
+    return " · ".join(parts)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
+from speckv_debug.model.described import described
 from speckv_debug.model.process import Process
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording, Recording
@@ -14,8 +14,7 @@ from speckv_debug.recording.schema import SCHEMAS
 def headline(recording: Recording) -> str:
     """Such as `run.speckv   sglang 0.5.23 · EAGLE topk 2 · page 128 · tp0 · 1,204 steps · 41 requests`."""
     infos = [process.info for process in recording.processes]
-    parts = [*_once(_engine(i) for i in infos), *_once(_algorithm(i.settings) for i in infos)]
-    parts += [*_once(_page(i) for i in infos), _ranks(infos), *counts(recording)]
+    parts = [*described(infos), _ranks(infos), *counts(recording)]
     return f"{recording.path.name}   {' · '.join(part for part in parts if part)}"
 
 
@@ -33,24 +32,6 @@ def _distinct(process: ProcessRecording, column: str) -> set[Any]:
             told = process.columns(name, column).column(column)
             found.update(told.drop_null().unique().to_pylist())
     return found
-
-
-def _once(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))
-
-
-def _engine(info: Process) -> str:
-    return f"{info.engine or 'unknown engine'} {info.engine_version or ''}".strip()
-
-
-def _algorithm(settings: Mapping[str, Any]) -> str:
-    name, topk = settings.get("algorithm"), settings.get("topk")
-    return f"{name}{'' if topk is None else f' topk {topk}'}" if name else ""
-
-
-def _page(info: Process) -> str:
-    pool = info.pool(None)
-    return f"page {pool.page_size}" if pool is not None and pool.page_size is not None else ""
 
 
 def _ranks(infos: list[Process]) -> str:

@@ -145,6 +145,42 @@ def test_the_environment_names_unresolved_hooks_pools_and_settings(broken: Recor
         assert words in said
 
 
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (["run", "--api-key", "s3cret", "--tp", "2"], "run --api-key '(hidden)' --tp 2"),
+        (
+            ["HF_TOKEN=s3cret", "run", "--admin-api-key=s3cret"],
+            "'HF_TOKEN=(hidden)' run '--admin-api-key=(hidden)'",
+        ),
+        (["run", "--num-draft-tokens", "4", "--tokenizer=x"], "run --num-draft-tokens 4 --tokenizer=x"),
+        ("run --password s3cret", "run --password (hidden)"),
+    ],
+)
+def test_the_page_passes_on_no_key_of_the_command_line(
+    broken: Recording, command: object, shown: str
+) -> None:
+    manifest = broken.path / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"command": command}))
+    made = page(Recording.open(broken.path), result())
+    assert "s3cret" not in made and f"\ncommand\n{shown}\n" in visible(made)
+
+
+def test_the_first_lines_name_what_all_processes_are(tmp_path: Path) -> None:
+    for rank, algorithm in enumerate(("EAGLE", "NGRAM")):
+        info = {
+            "engine": "sglang",
+            "engine_version": "0.5.23",
+            "rank": {"tp": rank},
+            "settings": {"algorithm": algorithm},
+        }
+        recorder = Recorder(tmp_path / "two.speckv", info)
+        recorder.emit("note", level="info", text="x")
+        recorder.close()
+    said = visible(page(Recording.open(tmp_path / "two.speckv"), result()))
+    assert "two.speckv · sglang 0.5.23 · EAGLE · NGRAM · 2 processes" in said
+
+
 def test_a_recording_with_nothing_to_draw_still_makes_a_page(tmp_path: Path) -> None:
     bare = recording(tmp_path, [{"event": "note", "text": "nothing happened"}], {"event": "process"})
     said = visible(page(bare, CheckResult()))
