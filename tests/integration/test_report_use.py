@@ -178,10 +178,10 @@ def test_processes_stand_in_tabs_and_their_figures_are_drawn_when_they_are_chose
     report = [sys.executable, "-m", "speckv_debug", "report", "ranks.speckv", "--replay", "off"]
     subprocess.run(report, cwd=tmp_path, check=True, capture_output=True)
     tab = opened(browser, tmp_path / "ranks.html")
-    assert tab.page.locator("#figures [role=tab]").all_inner_texts() == ["tp0-pp0-dp0 ✗", "tp1-pp0-dp0"]
-    assert tab.page.locator("#accept-0 .main-svg").count() >= 1
-    assert tab.page.locator("#accept-1 .main-svg").count() == 0
+    assert tab.page.locator("#figures [role=tab]").all_inner_texts() == ["tp1-pp0-dp0 ✗", "tp0-pp0-dp0"]
+    assert tab.page.locator("#accept-1 .main-svg").count() >= 1
+    assert tab.page.locator("#accept-0 .main-svg").count() == 0
     tab.page.locator("#figures [role=tab]").nth(1).click()
-    until(tab.page, "document.querySelectorAll('#accept-1 .main-svg').length > 0")
-    assert tab.page.locator("#accept-0").is_hidden()
+    until(tab.page, "document.querySelectorAll('#accept-0 .main-svg').length > 0")
+    assert tab.page.locator("#accept-1").is_hidden()
     assert tab.complaints == []

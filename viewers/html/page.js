@@ -43,6 +43,7 @@
     if (!window.Plotly || place.closest("[hidden]")) return;
     const layout = coloured(figure.layout, "");
     if (root.classList.contains("paper")) layout.width = PAPER_WIDTH;
+    else if (drawn.has(figure.id)) layout.width = place.clientWidth; // plotly keeps that of paper
     Plotly.react(place, coloured(figure.data, "").map(named), layout, config);
     if (!drawn.has(figure.id)) {
       drawn.add(figure.id);
