@@ -11,7 +11,7 @@ from speckv_debug.viewers.html.svg import box, label, line, picture
 
 WIDTH, EDGE, TALL, GAP, CHARACTER, TOP = 470, 8, 22, 26, 7.2, 20
 Scale = Callable[[int], float]
-Kind = Literal["committed", "reserve", "due", "plain", "freed", "wrong", "missing"]
+Kind = Literal["committed", "reserve", "due", "plain", "wrong", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,6 @@ WORDS: dict[Kind, str] = {
     "committed": "committed",
     "reserve": "allocated, not committed",
     "due": "due",
-    "freed": "freed",
     "wrong": "✗ against the law",
     "missing": "✗ missing",
 }

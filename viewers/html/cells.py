@@ -76,7 +76,7 @@ def _rest(strip: Strip, places: Sequence[int]) -> Iterator[Html]:
     if hidden := len(strip.keys) - len(places):
         bad = len(strip.wrong - set(places))
         words = f"{amount(hidden, 'more place')} not drawn" + (f", {bad} of them wrong" if bad else "")
-        yield element("p", element("span", f"{words}; the table has all that is known."), class_="legend")
+        yield element("p", element("span", f"{words}; see the table below."), class_="legend")
 
 
 def _width(strip: Strip, places: Sequence[int]) -> float:

@@ -10,6 +10,7 @@ from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import arrow, box, label, picture
 
 CELL, PITCH, TALL, DOWN, EDGE, TOP, NAMES = 58, 72, 28, 58, 4, 22, 150
+MOST_SLOTS = 12
 PAIR = re.compile(r"(\d+) <- (\d+)")
 
 
@@ -36,8 +37,12 @@ def copies_of(rows: Sequence[tuple[str, str, bool]]) -> list[Copy]:
 def draw_copies(copies: Sequence[Copy]) -> Html:
     """One lane of slots before the copies and one behind each; a cell says whose content it has."""
     slots = sorted({slot for copy in copies for slot in (copy.source, copy.target)})
-    if not copies or len(slots) > 12:
+    if not copies:
         return Html()
+    if len(slots) > MOST_SLOTS:
+        return element(
+            "p", f"Not drawn: the pairs are of {len(slots)} slots. They are listed below.", class_="aside"
+        )
     x = {slot: EDGE + NAMES + at * PITCH for at, slot in enumerate(slots)}
     held = {slot: str(slot) for slot in slots}
     shapes = [label(x[slot] + CELL / 2, TOP - 7, slot, "small") for slot in slots]

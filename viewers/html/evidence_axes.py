@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Mapping
 
 from speckv_debug.model.finding import Evidence
+from speckv_debug.model.text import amount
 from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
 from speckv_debug.viewers.html.evidence_lives import LENGTHS
-from speckv_debug.viewers.html.markup import Html
+from speckv_debug.viewers.html.markup import Html, element
 
 Numbers = Mapping[str, int]
 FORWARDS = ("", "seq", "step", "mode", "request", "begin_ns", "end_ns")
 REACHES = " reaches to"
+MOST_LANES = 4
 
 
 def measured(evidence: Evidence) -> Html:
@@ -180,7 +182,8 @@ def committed(evidence: Evidence, due: str) -> Html:
 def _trim(evidence: Evidence) -> Html:
     """Cursors of a session's trim that stay behind what it keeps."""
     lanes, points = list[Lane](), list[Point]()
-    for at, (name, before, most, after) in enumerate(evidence.rows):
+    marked_first = sorted(enumerate(evidence.rows), key=lambda row: row[0] not in evidence.marked)
+    for at, (name, before, most, after) in marked_first:
         if isinstance(before, int) and isinstance(most, int) and isinstance(after, int):
             wrong = at in evidence.marked
             spans = [Span(0, after, "plain"), *([Span(most, after, "wrong")] if wrong else [])]
@@ -189,7 +192,9 @@ def _trim(evidence: Evidence) -> Html:
                 Lane(f"{name} after the trim", tuple(spans)),
             ]
             points += [Point(most, "at most"), Point(after, f"{name}", wrong)] if wrong else []
-    return draw_axis(lanes[:4], points, evidence.title)
+    drawn, hidden = draw_axis(lanes[:MOST_LANES], points, evidence.title), len(lanes[MOST_LANES:]) // 2
+    more = element("p", f"{amount(hidden, 'more cursor')} in the table below.", class_="aside")
+    return element("div", drawn, more) if hidden else drawn
 
 
 def _sequence(evidence: Evidence) -> Html:

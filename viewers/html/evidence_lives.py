@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from speckv_debug.model.finding import Cell, Evidence, Finding
 from speckv_debug.model.text import plural
@@ -114,10 +114,3 @@ TURNS: dict[tuple[str, ...], Callable[[Row, str], tuple[str, str, str]]] = {
 def is_life(evidence: Evidence) -> bool:
     """Whether the table lists events."""
     return evidence.columns in TURNS
-
-
-def lives_of(finding: Finding) -> Iterator[tuple[str, Html]]:
-    """Title and drawing of each such table of a finding."""
-    for evidence in finding.evidence:
-        if drawn := lived(evidence, finding):
-            yield evidence.title, drawn

@@ -201,7 +201,8 @@ def finished(
     whole: tuple[str, ...] = ("x", "y"),
 ) -> Figure:
     """The figure with its marks where its axis is of steps, and no ticks between two whole numbers on the axes named `whole`."""
-    shown = marks[:MOST_MARKS] if axis == "step" else ()
+    apart = list(dict.fromkeys(marks)) if axis == "step" else []
+    shown = apart[:MOST_MARKS]
     _whole_ticks(figure, whole, shown)
     for mark in shown:
         figure.add_vline(
@@ -209,6 +210,17 @@ def finished(
             line={"color": "var(--bad)", "width": 1.5, "dash": "dash"},
             annotation={"text": html.escape(f"✗ {mark.word}"), "font": {"color": "var(--bad)", "size": 11}},
             annotation_position="top right",
+        )
+    if hidden := len(apart) - len(shown):
+        words = f"{hidden} more ✗ not marked"
+        figure.add_annotation(
+            text=words,
+            x=1,
+            y=1.08,
+            xref="paper",
+            yref="paper",
+            showarrow=False,
+            font={"color": "var(--bad)", "size": 11},
         )
     return Figure(id, figure.to_plotly_json(), span if axis == "step" else 0)
 

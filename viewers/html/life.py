@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import box, disc, label, picture
 
 PITCH, TOP, BAND, EDGE, CHARACTER, SMALL, MOST_EVENTS, LONGEST = 24, 8, 26, 4, 7.3, 6.8, 8, 66
+MOST_WRONG = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,7 @@ class Turn:
 
 
 def draw_life(turns: Sequence[Turn], title: str) -> Html:
-    """The events, oldest first; of many the first ones and the last, with a gap that says how many are left out."""
+    """The events, oldest first; of many the first ones, those that are wrong and the last, with gaps that say how many are left out."""
     if not turns:
         return Html()
     rows = _shown(turns)
@@ -54,9 +56,16 @@ def draw_life(turns: Sequence[Turn], title: str) -> Html:
 def _shown(turns: Sequence[Turn]) -> list[Turn]:
     if len(turns) <= MOST_EVENTS:
         return list(turns)
-    hidden = len(turns) - (MOST_EVENTS - 1)
-    gap = Turn(step="", words=f"… {amount(hidden, 'more event')}", state=turns[2 + hidden - 1].state)
-    return [*turns[:2], gap, *turns[2 + hidden :]]
+    kept = {0, 1, *[at for at, turn in enumerate(turns) if turn.wrong][:MOST_WRONG]}
+    for at in reversed(range(len(turns))):
+        if len(kept) < MOST_EVENTS - 1:
+            kept.add(at)
+    rows = list[Turn]()
+    for before, at in pairwise((-1, *sorted(kept))):
+        if hidden := at - before - 1:
+            rows.append(Turn(step="", words=f"… {amount(hidden, 'more event')}", state=turns[at - 1].state))
+        rows.append(turns[at])
+    return rows
 
 
 def _row(turn: Turn, y: float, left: float, *, last: bool) -> Iterator[Html]:

@@ -24,8 +24,6 @@ from speckv_debug.viewers.html.proof import Place, Shown
 
 LASTING = ("LEN", "OWN")
 """Families about a request's room, for which the last verify before the finding still says something."""
-LOOKED_BACK = 1000
-"""Verifies before a finding's event among which the one is looked for whose rows were left behind."""
 MAPPED = ("OWN", "LOC-OWNED", "LOC-PAD", "LOC-UNIQ")
 """Families and rules about who holds pages."""
 
@@ -61,8 +59,10 @@ class RecordedPlaces:
         if steps is None or not len(steps):
             return None
         at = int(np.searchsorted(steps.seq, finding.first_seq))
-        if (left := self._left_behind(steps, finding, at)) is not None:
-            return Shown(steps.verify(left), exact=True)
+        if finding.rule == "MOV-MISSING" and finding.slots:
+            # Its own event is the one that reads the rows; those were left behind by the verify before.
+            left = self._last_of(steps, finding.request, at)
+            return None if left is None else Shown(steps.verify(left), exact=True)
         if at < len(steps) and steps.seq[at] == finding.first_seq:
             return Shown(steps.verify(at), exact=True)
         if (own := self._own(steps, finding)) is not None:
@@ -143,16 +143,6 @@ class RecordedPlaces:
         return self._maps.setdefault(process.label, PageMaps(process))
 
     @staticmethod
-    def _left_behind(steps: VerifyTable, finding: Finding, at: int) -> int | None:
-        """The verify whose rows were never moved; the finding's own event is the one that reads them."""
-        if finding.rule != "MOV-MISSING" or not finding.slots:
-            return None
-        for index in range(min(at, len(steps) - 1), max(-1, at - LOOKED_BACK), -1):
-            if steps.request[index] == finding.request and steps.seq[index] < finding.first_seq:
-                return index
-        return None
-
-    @staticmethod
     def _own(steps: VerifyTable, finding: Finding) -> VerifyStep | None:
         """The verify of the finding's step that is of its request, or of its row and epoch where it names no request."""
         if finding.step is None or (finding.request is None and finding.row is None):
@@ -168,10 +158,17 @@ class RecordedPlaces:
     def _earlier(steps: VerifyTable, finding: Finding, before: int) -> Shown | None:
         if finding.request is None or finding.rule.partition("-")[0] not in LASTING:
             return None
-        for index in range(before - 1, -1, -1):
-            if steps.request[index] == finding.request:
-                return Shown(steps.verify(index), exact=False)
-        return None
+        last = RecordedPlaces._last_of(steps, finding.request, before)
+        return None if last is None else Shown(steps.verify(last), exact=False)
+
+    @staticmethod
+    def _last_of(steps: VerifyTable, request: str | None, before: int) -> int | None:
+        """The request's last verify of those before the index `before`."""
+        if request is None or request not in steps.request.names:
+            return None
+        code = list(steps.request.names).index(request)
+        found = np.flatnonzero(steps.request.codes[:before] == code)
+        return int(found[-1]) if len(found) else None
 
 
 def _map(maps: PageMaps, seq: int, pool: str, followed: bool) -> PageMap:

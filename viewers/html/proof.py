@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from speckv_debug.model.events import Release
 from speckv_debug.model.finding import Evidence, Finding
+from speckv_debug.model.text import amount
 from speckv_debug.model.verify import KVBounds, VerifyStep
 from speckv_debug.viewers.html.axis import Lane, Point, Span, draw_axis
 from speckv_debug.viewers.html.cells import Strip, draw_cells
@@ -99,10 +100,11 @@ def _of_place(finding: Finding, place: Place) -> Iterator[tuple[str, Html]]:
     if place.named and finding.slots:
         yield "What is locked and what the row names", _locked(finding.slots, place.named)
     if finding.rule == "LOC-RANGE" and place.bound is not None and finding.slots:
-        slots = sorted(set(finding.slots))[:MOST_SLOTS]
+        slots = sorted(set(finding.slots), key=lambda slot: (slot < place.bound, slot))
+        more = f" ({amount(len(slots) - MOST_SLOTS, 'more slot')} named)" if len(slots) > MOST_SLOTS else ""
         pool = Lane(f"pool {finding.pool}", (Span(0, place.bound, "plain"),))
-        points = [Point(place.bound, "ends at"), *(Point(slot, "slot", True) for slot in slots)]
-        yield "Slots of the pool", draw_axis([pool], points, "Slots of the pool", "slot")
+        points = [Point(place.bound, "ends at"), *(Point(slot, "slot", True) for slot in slots[:MOST_SLOTS])]
+        yield f"Slots of the pool{more}", draw_axis([pool], points, "Slots of the pool", "slot")
 
 
 def _order(told: KVBounds) -> Html:
@@ -156,6 +158,8 @@ def _of_evidence(finding: Finding, due: Due) -> Iterator[tuple[str, Html]]:
             if lives > MOST_LIVES:
                 continue
         yield _capital(evidence), _drawn(evidence, finding, due)
+    if (hidden := lives - MOST_LIVES) > 0:
+        yield "More lives", element("p", f"{amount(hidden, 'more table')} below, not drawn.", class_="aside")
 
 
 def _drawn(evidence: Evidence, finding: Finding, due: Due) -> Html:

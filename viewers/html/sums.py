@@ -10,7 +10,6 @@ from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import box, label, picture
 
 WIDTH, TALL, EDGE, CHARACTER, PITCH, TOP = 460, 30, 4, 7.2, 48, 20
-KINDS = ("free", "tree", "session", "held", "other")
 
 
 @dataclass(frozen=True, slots=True)

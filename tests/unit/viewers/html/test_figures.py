@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from speckv_debug.viewers.html.figures import (
     MOST_LENGTHS,
+    MOST_MARKS,
     Mark,
     accept_figure,
     distribution_figure,
@@ -45,6 +46,14 @@ def test_hover_and_click_know_what_a_point_stands_for(tmp_path: Path) -> None:
         assert mean["hovertext"][1] == ("step 1" if span == 1 else "steps 5 to 9")
         assert mean["hovertemplate"].startswith("%{hovertext}: mean")
     assert distribution_figure("d-0", accepts(process)).span == 0
+
+
+def test_marks_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    found = accepts(recording(tmp_path, [accept(step) for step in range(40)]).processes[0])
+    marks = [Mark(step, "MOV-PAIR") for step in range(30)]
+    layout = accept_figure("accept-0", found, [*marks, *marks]).body["layout"]
+    assert len(layout["shapes"]) == MOST_MARKS
+    assert layout["annotations"][-1]["text"] == f"{30 - MOST_MARKS} more ✗ not marked"
 
 
 def test_ticks_of_one_are_never_crowded() -> None:

@@ -241,6 +241,25 @@ def test_a_long_life_says_how_many_events_are_left_out() -> None:
     assert {"event 0", "event 1", "event 29", f"… {30 - MOST_EVENTS + 1} more events"} <= set(found)
 
 
+def test_a_long_life_keeps_the_event_that_is_wrong() -> None:
+    turns = [Turn(step=f"step {n}", words=f"event {n}", state="held", wrong=n == 11) for n in range(30)]
+    found = texts(draw_life(turns, "a life"))
+    assert {"✗ event 11", "… 9 more events", "… 14 more events", "event 29"} <= set(found)
+
+
+def test_what_is_too_much_to_draw_is_said() -> None:
+    copies = copies_of([(f"pair {n}", f"{n} <- {n + 20}", False) for n in range(9)])
+    assert "Not drawn: the pairs are of 18 slots." in draw_copies(copies)
+    lives = [table(f"page {n}", PAGE, *LIFE.rows, marked=(2,)) for n in range(4)]
+    assert "2 more tables below, not drawn." in proved(*lives)
+    far = finding(rule="LOC-RANGE", slots=(1, 2, 3, 4, 99), pool="full", evidence=())
+    assert "Slots of the pool (1 more slot named)" in prove(far, Place(bound=64))
+    assert "✗ slot 99" in texts(prove(far, Place(bound=64)))
+    cursors = [(f"cursor {n}", 30, 20, 25 if n == 3 else 20) for n in range(4)]
+    trimmed = proved(table("trim", ("cursor", "before", "at most", "after"), *cursors, marked=(3,)))
+    assert "cursor 3 after the trim" in texts(trimmed) and "2 more cursors in the table below." in trimmed
+
+
 def test_a_long_common_beginning_is_cut_and_said() -> None:
     lanes = [Lane("due", (Span(0, 100_024, "due"),)), Lane("engine", (Span(0, 100_020, "plain"),))]
     found = texts(draw_axis(lanes, [Point(100_024, "due"), Point(100_020, "engine", True)], "lengths"))
