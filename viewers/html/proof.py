@@ -99,11 +99,12 @@ def _of_place(finding: Finding, place: Place) -> Iterator[tuple[str, Html]]:
         yield "Lengths as the host has them", _order(place.lengths)
     if place.named and finding.slots:
         yield "What is locked and what the row names", _locked(finding.slots, place.named)
-    if finding.rule == "LOC-RANGE" and place.bound is not None and finding.slots:
-        slots = sorted(set(finding.slots), key=lambda slot: (slot < place.bound, slot))
+    if finding.rule == "LOC-RANGE" and (bound := place.bound) is not None and finding.slots:
+        named = sorted(set(finding.slots))
+        slots = [*(slot for slot in named if slot >= bound), *(slot for slot in named if slot < bound)]
         more = f" ({amount(len(slots) - MOST_SLOTS, 'more slot')} named)" if len(slots) > MOST_SLOTS else ""
-        pool = Lane(f"pool {finding.pool}", (Span(0, place.bound, "plain"),))
-        points = [Point(place.bound, "ends at"), *(Point(slot, "slot", True) for slot in slots[:MOST_SLOTS])]
+        pool = Lane(f"pool {finding.pool}", (Span(0, bound, "plain"),))
+        points = [Point(bound, "ends at"), *(Point(slot, "slot", True) for slot in slots[:MOST_SLOTS])]
         yield f"Slots of the pool{more}", draw_axis([pool], points, "Slots of the pool", "slot")
 
 
