@@ -17,6 +17,8 @@ from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from tests.inspected import inspection
 
 Inspector = Pilot[None]
+PATIENCE_S = 180
+"""Before a test gives up: a loaded machine takes its time."""
 
 
 class Here:
@@ -50,7 +52,7 @@ async def inspecting(
 
 async def until(pilot: Inspector, true: Callable[[], object]) -> None:
     """Wait for something that another thread does."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while not true():
         assert time.monotonic() < deadline
         await pilot.pause(0.05)

@@ -179,8 +179,7 @@ class ProcessRecording:
     @property
     def rows(self) -> int:
         """How many events there are, by the files' footers."""
-        parts = sum(part.rows for files in self.files.values() for part in files.parts)
-        return parts + sum(int(b.num_rows) for files in self.files.values() for b in files.spool.batches)
+        return sum(files.rows for files in self.files.values())
 
     def events(self, first_seq: int | None = None, last_seq: int | None = None) -> Iterator[Event]:
         """Events with `first_seq <= seq <= last_seq`, as objects: for viewers and small spans."""

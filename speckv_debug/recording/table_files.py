@@ -78,6 +78,13 @@ class TableFiles:
         return max([*(part.last for part in self.parts), *spooled], default=-1)
 
     @property
+    def rows(self) -> int:
+        """By the footers of the parts; while a part is being sealed its rows are in the spool as well, and count once."""
+        sealed = max((part.last for part in self.parts), default=-1)
+        spooled = sum(int(np.count_nonzero(seq_of(batch) > sealed)) for batch in self.spool.batches)
+        return sum(part.rows for part in self.parts) + spooled
+
+    @property
     def empty(self) -> bool:
         """Whether nothing was ever written."""
         return not (self.parts or self.damaged or self.spool.batches or self.spool.why)

@@ -21,7 +21,7 @@ from speckv_debug.recording.recorder import Recorder
 from speckv_debug.viewers.tui import following
 from speckv_debug.viewers.tui.app import InspectorApp
 from tests.inspected import text_of
-from tests.inspecting import until
+from tests.inspecting import PATIENCE_S, until
 
 FAULT = Path(__file__).parents[1] / "recordings/real/fault-move-source-shifted.jsonl.xz"
 HALF, LAST = 60, 169
@@ -46,7 +46,7 @@ class Growing:
             table, columns = self._events[self._at]
             self._recorder.emit(table, **columns_of(columns))
             self._at += 1
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while events_of(self.path) < self._at:
             assert time.monotonic() < deadline
             time.sleep(0.05)

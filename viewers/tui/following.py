@@ -14,6 +14,7 @@ from speckv_debug.viewers.tui import checking
 from speckv_debug.viewers.tui.checking_app import CheckingApp
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.lookup import StepLookup
+from speckv_debug.viewers.tui.screens.asking import AskingScreen
 
 EVERY_S = 2.0
 ENDED = "the recording has ended: no more steps will come"
@@ -56,7 +57,7 @@ class FollowingApp(CheckingApp):
         self._looking_again = False
         self._behind = False
         self.reopened = False
-        self._checked: list[Inspection] = []
+        self._judged, self._old = inspection, list[Inspection]()
 
     def follow(self) -> None:
         """Begin to look again from time to time, if the recording may grow."""
@@ -95,11 +96,9 @@ class FollowingApp(CheckingApp):
         self.say(f"the recording is gone ({message.why}); what was read of it stays here")
 
     def on_grown(self, message: Grown) -> None:
-        """Take the longer recording over; the check of a shorter one is not given up, but what waited for its check is."""
-        if self._behind:
-            self.inspection.stop()
-        else:
-            self._checked.append(self.inspection)
+        """Take the longer recording over; what is being judged or asked of a shorter one is not given up."""
+        self._old.append(self.inspection)
+        self._let_go()
         self.reopened = True
         self.inspection, self._lookups = message.inspection, dict(message.lookups)
         self.processes_read = 0
@@ -115,8 +114,10 @@ class FollowingApp(CheckingApp):
     def on_checked(self, message: checking.Checked) -> None:
         message.prevent_default()  # else Textual calls the other one once more, behind this one
         super().on_checked(message)
-        if message.outcome.complete and self._behind:
-            self._check_again()
+        if message.outcome.complete:
+            self._let_go()
+            if self._behind:
+                self._check_again()
 
     def on_stopped(self, message: checking.Stopped) -> None:
         message.prevent_default()
@@ -126,12 +127,22 @@ class FollowingApp(CheckingApp):
 
     def exit(self, result: None = None, return_code: int = 0, message: Any = None) -> None:
         """Leave; what is still asked is given up, for the threads that wait for it are waited for."""
-        for each in (self.inspection, *self._checked):
+        for each in (self.inspection, *self._old):
             each.stop()
         super().exit(result, return_code, message)
 
     def _check_again(self) -> None:
         self._behind, self.stopped = False, ""
-        while self._checked:
-            self._checked.pop().stop()
+        self._judged = self.inspection
+        self._let_go()
         self.begin_check()
+
+    def _let_go(self) -> None:
+        """Of shorter recordings; not while a screen waits for an answer, or one that takes long would never come."""
+        screens = self.screen_stack if self.is_running else []
+        if any(isinstance(screen, AskingScreen) and screen.asking for screen in screens):
+            return
+        for each in self._old:
+            if each is not self._judged:
+                each.stop()
+        self._old = [each for each in self._old if each is self._judged]

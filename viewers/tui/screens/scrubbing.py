@@ -34,6 +34,7 @@ class ScrubbingScreen(InspectorScreen):
         super().__init__()
         self._process, self._seq = process, seq
         self._moments: Moments | None = None
+        self._grown, self._with_end = False, False
 
     @property
     def process(self) -> str:
@@ -80,7 +81,7 @@ class ScrubbingScreen(InspectorScreen):
         """Show the state after event `seq` of a process."""
         if process != self._process:
             self._moments = None
-        self._process, self._seq = process, seq
+        self._process, self._seq, self._with_end = process, seq, False
         if self.is_mounted:
             self.name_place()
             self.ask_again()
@@ -89,19 +90,20 @@ class ScrubbingScreen(InspectorScreen):
         """Work out the state at the place where one is."""
         if self._moments is not None and len(self._moments):
             self._seq = int(self._moments.seq[self._index])
-        moments, process, seq = self._moments, self._process, self._seq
+        moments, process = None if self._grown else self._moments, self._process
+        seq, self._grown = LAST if self._with_end else self._seq, False
 
-        def work(tell: OnProgress) -> tuple[Moments, int, Any]:
+        def work(tell: OnProgress) -> tuple[Moments, int, bool, Any]:
             known = moments or self.inspector.inspection.process(process).moments(tell)
             at = int(known.seq[known.of_seq(seq)]) if len(known) else seq
-            return known, at, self.look(at, tell)
+            return known, at, seq == LAST, self.look(at, tell)
 
         self.ask(work, self._found, "replaying", stale=True)
         self.draw_bar()
 
-    def _found(self, found: tuple[Moments, int, Any]) -> None:
-        first, (self._moments, seq, what) = self._moments is None, found
-        if first or self._seq == LAST:
+    def _found(self, found: tuple[Moments, int, bool, Any]) -> None:
+        first, (self._moments, seq, last, what) = self._moments is None, found
+        if first or (last and self._with_end):
             self._seq = seq
         self.looked(what)
         self.draw_bar()
@@ -131,10 +133,16 @@ class ScrubbingScreen(InspectorScreen):
 
     def steps_read(self) -> None:
         """More steps have come; who stood at the end goes on with it."""
-        if self.inspector.following and self._moments is not None:
-            if self.at_end:
-                self._seq = LAST
-            self._moments = None
+        if self.inspector.following:
+            self._grown = True
+            self._with_end = self._with_end or (self._moments is not None and self.at_end)
+            if not self.asking:
+                self.ask_again()
+
+    def asking_changed(self) -> None:
+        """What has come while an answer was awaited is asked for behind it."""
+        super().asking_changed()
+        if self._grown and not self.asking:
             self.ask_again()
 
     def show_finding(self, entry: Entry) -> None:
@@ -144,8 +152,7 @@ class ScrubbingScreen(InspectorScreen):
     def show_step(self, step: int) -> None:
         """Go to a step, or to the next one that there is."""
         if self._moments is not None and len(self._moments):
-            self._seq = int(self._moments.seq[self._moments.of_step(step)])
-            self.ask_again()
+            self._go(int(self._moments.seq[self._moments.of_step(step)]))
 
     def on_scrub_bar_picked(self, event: ScrubBar.Picked) -> None:
         self.action_scrub(event.index - self._index)
@@ -158,7 +165,10 @@ class ScrubbingScreen(InspectorScreen):
         if to == self._index:
             self.inspector.say(f"this is the {'last' if by > 0 else 'first'} step")
             return
-        self._seq = int(found.seq[to])
+        self._go(int(found.seq[to]))
+
+    def _go(self, seq: int) -> None:
+        self._seq, self._with_end = seq, False
         self.name_place()
         self.ask_again()
 

@@ -9,8 +9,10 @@ import pytest
 
 from speckv_debug.errors import RecordingError
 from speckv_debug.model.finding import CheckResult
+from speckv_debug.replay.page_map import PageMap
 from speckv_debug.viewers.tui import following
-from speckv_debug.viewers.tui.inspection import Inspection, OnTold
+from speckv_debug.viewers.tui.apart import Cancelled
+from speckv_debug.viewers.tui.inspection import Inspection, OnProgress, OnTold
 from tests.inspected import SmallProcess, SmallRun, broken, clean, inspection, text_of
 from tests.inspecting import inspecting, until
 
@@ -137,3 +139,51 @@ async def test_a_part_that_is_just_renamed_is_no_loss() -> None:
     async with inspecting(short, keys=()) as (app, pilot):
         await until(pilot, lambda: len(looks) > 7)
         assert app.following and not app.lost
+
+
+class SlowPages(SmallProcess):
+    """Its maps are drawn once released, or given up when its recording is let go of."""
+
+    def __init__(self, steps: SmallRun, released: threading.Event) -> None:
+        super().__init__(steps)
+        self._released, self._given_up = released, threading.Event()
+
+    def page_map(self, seq: int, pool: str | None, on_progress: OnProgress) -> PageMap:
+        self._released.wait(20)
+        if self._given_up.is_set():
+            raise Cancelled
+        return super().page_map(seq, pool, on_progress)
+
+    def give_up(self) -> None:
+        self._given_up.set()
+
+
+async def test_pages_that_take_long_come_though_more_is_recorded_and_then_go_on_to_the_end() -> None:
+    released, lengths = threading.Event(), iter(range(33, 90, 3))
+
+    def of(steps: int) -> Inspection:
+        process = SlowPages(SmallRun(steps), released)
+        more = replace(inspection(clean, process), stop=process.give_up, ended=steps == 90)
+        return replace(more, reopen=lambda: of(next(lengths, 90)))
+
+    async with inspecting(of(30), keys=()) as (app, pilot):
+        await pilot.press("p")
+        await until(pilot, lambda: not app.following)
+        released.set()
+        await until(pilot, lambda: "step 800" in text_of(app) and "1 of 30" in text_of(app))
+
+
+async def test_who_stands_at_the_end_of_the_pages_goes_on_with_it() -> None:
+    grow = threading.Event()
+
+    def of(steps: int) -> Inspection:
+        made = inspection(clean, SmallProcess(SmallRun(steps)))
+        return replace(made, ended=steps == 90, reopen=lambda: of(90 if grow.is_set() else 30))
+
+    async with inspecting(of(30), keys=()) as (app, pilot):
+        await pilot.press("p")
+        await until(pilot, lambda: "1 of 10" in text_of(app))
+        await pilot.press("}")
+        await until(pilot, lambda: "10 of 10" in text_of(app))
+        grow.set()
+        await until(pilot, lambda: "step 829" in text_of(app) and "30 of 30" in text_of(app))
