@@ -16,7 +16,7 @@ from speckv_debug.collectors.sglang.activity import Grant
 from speckv_debug.collectors.sglang.levels import DETAILED
 from speckv_debug.collectors.sglang.requests import NOBODY, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene, tensor_like
-from speckv_debug.collectors.sglang.swa import record_cleared, record_peers
+from speckv_debug.collectors.sglang.swa import record_pages_peers, record_peers
 from speckv_debug.collectors.staging import Derived, Staged, stage
 from speckv_debug.recording.blocks import Cut
 
@@ -31,6 +31,8 @@ class PageHooks:
         self._inside: set[str] = set()
         self._groups = 0
         self._group: int | None = None
+        self._given_up = 0
+        self._queued: list[Any] = []
         self._maps = scene.engine.has_window and scene.level >= DETAILED
         self._full = scene.engine.full_side
 
@@ -120,17 +122,26 @@ class PageHooks:
             if outermost and tensor_like(slots):
                 self._emit_free(stage(slots) if slots.numel() else None)
                 self._note_freed(call.get("start_pos"), slots.numel())
-                if peers:
-                    self._clear_peers(slots)
+            before = self._given_up
             yield
+            if outermost and peers and self._maps and tensor_like(slots):
+                self._read_back(slots, untouched=self._given_up == before)
+
+    def _read_back(self, slots: Any, untouched: bool) -> None:
+        """What the mapping says of freed slots; where a group only queued them (to 0.5.20), as it ends."""
+        if self._group is not None and untouched:
+            self._queued.append(slots.clone())
+        elif slots.numel():
+            record_pages_peers(self._scene, slots)
 
     def free_peers(self, call: Call) -> Steps:
         """free_swa(free_index), free_swa_segment(…): what left the window loses its peer and keeps its slot."""
         slots = call.get("free_index")
         with self._outermost("free", call["self"]) as outermost:
-            if outermost and tensor_like(slots):
-                self._clear_peers(slots)
+            self._given_up += 1
             yield
+            if outermost and self._maps and tensor_like(slots) and slots.numel():
+                record_pages_peers(self._scene, slots)
 
     def set_peers(self, call: Call) -> Steps:
         """set_full_to_swa_mapping(full_indices, swa_indices): the tree gives slots other peers, on its own account."""
@@ -144,15 +155,11 @@ class PageHooks:
         slots = call["full_indices"]
         yield
         if self._is_outside(call["self"]) and slots.numel():
-            record_cleared(self._scene, stage(slots), 1)
+            record_peers(self._scene, slots)
 
     def _is_outside(self, allocator: Any) -> bool:
         """Whether nothing of the allocator's own is under way, of which the grant or free itself tells."""
         return allocator is self._scene.engine.allocator and not {"alloc", "free"} & self._inside
-
-    def _clear_peers(self, slots: Any) -> None:
-        if self._maps and slots.numel():
-            record_cleared(self._scene, stage(slots), self._scene.engine.page_size)
 
     def free_pages(self, call: Call) -> Steps:
         """free_page_ids(page_ids): named by the first slot of each page."""
@@ -196,12 +203,20 @@ class PageHooks:
             if self._group is not None:
                 self._scene.journal.defer("free_group", 1, None, _group, "end", self._group)
                 self._group = None
+            self._read_queued()
+
+    def _read_queued(self) -> None:
+        queued, self._queued = self._queued, []
+        if queued:
+            import torch
+
+            record_pages_peers(self._scene, torch.cat(queued))
 
     def clear(self, call: Call) -> Steps:
         with self._outermost("clear", call["self"]) as outermost:
             yield
         if outermost:
-            self._group = None
+            self._group, self._queued = None, []
             self._scene.journal.emit("note", level="info", text="the allocator's free lists were reset")
 
     @contextmanager

@@ -1,8 +1,8 @@
 """SGLang's allocator with a sliding window, on the CPU: what its calls record.
 
-    python tests/engine/real_swa.py DIR PAGE
+    python tests/engine/real_swa.py DIR PAGE [FAULT]
 
-DIR is the folder that holds the package `sglang`. Grants, frees in and out of groups, lets slots leave the window;
+DIR is the folder that holds the package `sglang`. FAULT is `keeps-peers`: a release forgets to clear the mapping. Grants, frees in and out of groups, lets slots leave the window;
 prints the recorded events and, after each call, the mapping itself.
 """
 
@@ -38,6 +38,8 @@ def main() -> None:
     with events.recording():
         first, second = _grant(allocator, page, 8), _grant(allocator, page, 4)
         note()
+        if len(sys.argv) > 3:
+            allocator.clear_full_to_swa_mapping = lambda slots: None
         allocator.free_swa(first[:page])
         note()
         allocator.free_group_begin()

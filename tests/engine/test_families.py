@@ -44,7 +44,6 @@ def pools(page: int) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("page", [1, 4])
 def test_slots_and_their_peers_in_the_window_are_those_of_the_engines_mapping(page: int) -> None:
     told = run("real_swa.py", str(page))
@@ -67,6 +66,16 @@ def test_slots_and_their_peers_in_the_window_are_those_of_the_engines_mapping(pa
     assert [len(slots) for slots in frees] == [4, 8 - page, 8][: 2 + (page > 1)], (
         "leaving the window frees no slot"
     )
+
+
+@pytest.mark.parametrize("page", [1, 4])
+def test_a_release_that_keeps_the_peers_is_recorded_as_it_is_and_found(page: int) -> None:
+    told = run("real_swa.py", str(page), "keeps-peers")
+    assert told["failures"] == []
+    kept = [event for event in told["events"] if event["event"] == "swa_map"][2]
+    assert all(kept["swa_slots"]), "the mapping behind what left the window, and not what it should be"
+    findings = recorded(told, pools=pools(page)).check("OWN-MAP").findings
+    assert findings and {finding.rule for finding in findings} == {"OWN-MAP"}
 
 
 @pytest.mark.full
