@@ -22,6 +22,7 @@ from speckv_debug.collectors.sglang.targets import SCHEDULE_BATCH
 
 INDEX = "index_k"
 """The component of a token that its indexer reads."""
+SCALES = ("k_scale_buffer", "native_k_scale_buffer", "kv_scale_buffer")
 RANKS = {"tp": "tp_rank", "pp": "pp_rank", "dp": "dp_rank"}
 
 
@@ -109,7 +110,13 @@ def _beside(engine: Engine) -> Iterator[dict[str, Any]]:
 
 
 def components_of(pool: Any) -> list[str] | None:
-    """What a token consists of in a pool, None if unknown; an indexer's keys apart."""
+    """What a token consists of in a pool, an indexer's keys apart; None if unknown, as where scales move with keys and values.
+
+    Scales have buffers of their own in quantized pools (FP4, MXFP8 from 0.5.16 on, native NVFP4 from 0.5.21 on), and a pool
+    moves them inside: whether they all came along no function shows.
+    """
+    if any(getattr(pool, name, None) is not None for name in SCALES):
+        return None
     if hasattr(pool, "k_buffer") and hasattr(pool, "v_buffer"):
         return ["k", "v"]
     return ["kv"] if hasattr(pool, "kv_buffer") else None

@@ -106,3 +106,11 @@ def test_drafts_of_layers_behind_the_first_go_unseen(toy, layers, hidden):
     engine = Engine(toy.scheduler)
     assert engine.hides_drafts is hidden
     assert [entry["name"] for entry in describe.pools(engine)] == ["full", "draft"]
+
+
+@pytest.mark.parametrize("name", ["k_scale_buffer", "native_k_scale_buffer", "kv_scale_buffer"])
+def test_a_pool_that_moves_scales_inside_declares_no_components(name):
+    pool = types.SimpleNamespace(k_buffer=[], v_buffer=[], layer_num=1, **{name: None})
+    assert describe._content(pool)["components"] == ["k", "v"]
+    setattr(pool, name, [])
+    assert describe._content(pool)["components"] is None
