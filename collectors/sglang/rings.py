@@ -1,7 +1,8 @@
 """State rings of C128 compressors (DeepSeek-V4): what a verify clears of them, and a whole ring at the end of its row.
 
-Which ring rows a clear names follows from what it is told. At level 3 the first C128 layer is looked at before and behind it:
-then `ring_rows` are those that are clear where they should be, and those that changed where they should not.
+The first C128 layer is looked at behind a clear: `ring_rows` are the rows of the verify that are clear then, whatever the
+clear was told. At level 3 the whole ring is looked at before and behind it: then they are those that are clear where they
+should be, and those that changed where they should not.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class RingHooks:
         yield
         if width <= 1 or not count:
             return
-        seen = () if before is None else observed(pool, told, width, before)
+        seen = verified(pool, told, width) if before is None else observed(pool, told, width, before)
         load, places = stage_all((*told, *seen))
         whose = Batch.of(self._scene.activity.batch).first(count)
         given = (load, places, whose, width, int(pool.ring_size))
@@ -64,8 +65,9 @@ class RingHooks:
         """clear_request_scoped_state(req_pool_idx): the row's whole ring, before the row is given to somebody else."""
         row, ring = int(call["req_pool_idx"]), int(self._pool.ring_size)
         yield
-        looks = self._scene.level >= FORENSIC
-        load, places = stage_all(whole_ring(self._pool, row)) if looks else (None, ())
+        load, places = stage_all(whole_ring(self._pool, row))
+        if self._scene.level < FORENSIC:
+            places = places[:1]
         given = (load, places, self._scene.activity.request.request, row, ring)
         self._scene.journal.defer("state_clear", 1, load, _emptied, *given)
 
@@ -158,35 +160,48 @@ def observed(pool: Any, told: Sequence[Any], width: int, before: Any) -> tuple[A
     return cleared.int(), *(each.float() for each in worst)
 
 
-def whole_ring(pool: Any, row: int) -> tuple[Any, Any]:
-    """Largest magnitude of the first halves and largest value of the second ones of a request row, [1] each."""
+def verified(pool: Any, told: Sequence[Any], width: int) -> tuple[Any, Any]:
+    """Of each request the ring rows that its verify wrote, [n * width], and 1 where one is clear: both halves, at 0 and -inf."""
+    import torch
+
+    rows, lengths = told[0].long()[:, None], told[1].long()[:, None]
+    local = (lengths + torch.arange(width, device=rows.device)) % pool.ring_size
+    content = pool.kv_score_buffer.kv_score[(rows * pool.ring_size + local).reshape(-1)]
+    first, second = content.chunk(2, dim=1)
+    clear = (first == 0).all(1) & (second == float("-inf")).all(1)
+    return local.reshape(-1), clear.int()
+
+
+def whole_ring(pool: Any, row: int) -> tuple[Any, Any, Any]:
+    """Of a request row: [ring] 1 where a ring row is clear; [1] the largest magnitude of the first halves, of the second the largest value."""
     start = row * pool.ring_size
     content = pool.kv_score_buffer.kv_score[start : start + pool.ring_size].float()
-    first, second = content.chunk(2, dim=1)
-    return first.abs().amax().reshape(1), second.amax().reshape(1)
+    halves = content.chunk(2, dim=1)
+    first, second = halves[0].abs().amax(1), halves[1].amax(1)
+    clear = (first == 0) & (second == float("-inf"))
+    return clear.int(), first.amax().reshape(1), second.amax().reshape(1)
 
 
-def _emptied(
-    load: Load | None, places: Sequence[int], request: str | None, row: int, ring: int
-) -> dict[str, Any]:
+def _emptied(load: Load, places: Sequence[int], request: str | None, row: int, ring: int) -> dict[str, Any]:
     """The columns of `state_clear` of a row that ends."""
-    halves = (
-        {} if load is None else {name: Each(load.values(at)) for name, at in zip(HALVES, places, strict=True)}
-    )
+    clear, *worst = (load.values(place) for place in places)
+    named = np.flatnonzero(clear)
+    halves = {name: Each(each) for name, each in zip(HALVES, worst, strict=False)}
     columns = {"pool": POOL, "request": request, "row": row, "ring_size": ring}
-    return columns | {"ring_rows": Cut(np.arange(ring), ring)} | halves
+    return columns | {"ring_rows": Cut(named, len(named))} | halves
 
 
 def _cleared(load: Load, places: Sequence[int], whose: Batch, width: int, ring: int) -> dict[str, Any]:
     """The columns of `state_clear` of one verify, once its lengths have arrived."""
     rows, lengths, accepted, *seen = (load.values(place) for place in places)
-    if seen:
-        cleared, first, second = seen
-        named = cleared.reshape(-1, ring).astype(bool)
-        halves = dict(zip(HALVES, (Each(first), Each(second)), strict=True))
+    if len(seen) == 2:
+        local, clear = (each.reshape(-1, width) for each in seen)
+        named, halves = np.zeros((len(rows), ring), dtype=bool), {}
+        np.put_along_axis(named, local.astype(np.int64), clear.astype(bool), axis=1)
     else:
-        offsets = (np.arange(ring) - lengths.astype(np.int64)[:, None]) % ring
-        named, halves = (offsets >= accepted[:, None]) & (offsets < width), {}
+        cleared, *worst = seen
+        named = cleared.reshape(-1, ring).astype(bool)
+        halves = {name: Each(each) for name, each in zip(HALVES, worst, strict=True)}
     return {
         "pool": POOL,
         "request": Each(whose.requests),

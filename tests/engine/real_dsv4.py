@@ -23,7 +23,7 @@ from recorded import Events
 ROWS, PAGE, PAGES, RING, WIDTH, HEAD, SWA_PAGE = 4, 4, 16, 8, 4, 8, 8
 RUNS = (
     *(("none", 2), ("none", 3), ("named-twice", 2), ("released-twice", 2), ("moved-page", 2)),
-    *(("count-of-drafts", 2), ("count-of-drafts", 3), ("one-offset-late", 3), ("half-cleared", 3)),
+    *((fault, level) for fault in ("count-of-drafts", "one-offset-late", "half-cleared") for level in (2, 3)),
 )
 """What is planted, and the level at which it is recorded."""
 

@@ -64,7 +64,9 @@ def test_a_count_falls_below_zero_without_an_error(runs: dict[str, Any]) -> None
         ("moved-page 2", "OWN-REF"),
         ("count-of-drafts 2", "ST-C128"),
         ("count-of-drafts 3", "ST-C128"),
+        ("one-offset-late 2", "ST-C128"),
         ("one-offset-late 3", "ST-C128"),
+        ("half-cleared 2", "ST-C128"),
         ("half-cleared 3", "ST-C128"),
     ],
 )

@@ -81,6 +81,19 @@ def test_a_ring_row_that_changed_and_should_not_is_seen_at_level_3(toy):
     assert toy.sink.of("state_clear", "ring_rows", "first_half", "second_half") == [([7], 1.0, 1.0)]
 
 
+@pytest.mark.parametrize("level", [1, 2])
+def test_what_a_clear_leaves_is_recorded_and_not_what_it_was_told(toy, level):
+    """Of length 6, 3 rows accepted, ring row 1 is due; ring row 7, an accepted one, is cleared. Then two rows of a ring are."""
+    pool = make_pool(lambda self, rows, *rest: wipe(self.compress_state_pools[1], int(rows[0]) * RING + 7))
+    type(pool).clear_request_scoped_state = lambda self, req_pool_idx: wipe(
+        self.compress_state_pools[1], slice(req_pool_idx * RING, req_pool_idx * RING + 2)
+    )
+    recording(toy, pool, level)
+    clear(toy, pool, 6, accepted=[3])
+    pool.clear_request_scoped_state(2)
+    assert toy.sink.of("state_clear", "accept_len", "ring_rows") == [(3, [7]), (None, [0, 1])]
+
+
 def test_a_verify_of_one_row_and_an_empty_batch_clear_nothing(toy):
     recording(toy, pool := make_pool(), level=3)
     clear(toy, pool, 6, accepted=[1], width=1)
