@@ -17,10 +17,18 @@ from speckv_debug.replay.engine_version import preclaims
 from speckv_debug.replay.lengths import Commits, LateCommits
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 from speckv_debug.replay.united import United
+from speckv_debug.replay.verify_starts import ACCEPT, CHANGE, FORWARD, REPORT
 
 RESULT = "batch_result_processor (committed += accepted rows, of live requests only)"
 RESERVE = "eagle_prepare_for_decode → page_aligned_decode_alloc_lens, alloc_for_spec_decode"
 NO_LIFE = "the event names no row and epoch"
+STARTS = {
+    ACCEPT: "the one before it ended at",
+    FORWARD: "the prefill or decode before it ended at",
+    CHANGE: "the host had gone to",
+    REPORT: "the host had committed",
+}
+"""What a verify starts from, by what it is known from."""
 
 
 @rule(
@@ -34,8 +42,11 @@ NO_LIFE = "the event names no row and epoch"
 def sequence_grows_by_accepted(verifies: Successions) -> Judgement:
     """The length after a verify is the length before plus the accepted rows, and the next verify starts from it.
 
-    Exceptions: what a prefill, a plain decode, a session trim or a cut between two verifies changes; a retracted request
-    starts over with a new row; UNO verifies from one past the frontier.
+    Behind a prefill or a plain decode it starts where that ended, behind a session's trim or restore where the host left
+    off.
+
+    Exceptions: what a cut between two verifies keeps is not known; a retracted request starts over with a new row; UNO
+    verifies from one past the frontier.
     """
     length, n, told = verifies.ints("seq_len"), verifies.accepted, verifies.ints("new_seq_len")
     known = (length != NULL) & (n != NULL)
@@ -56,8 +67,9 @@ def _explain_seq(verifies: Successions, i: int) -> Details:
     told, due = number(verifies.ints("new_seq_len")[i]), number(verifies.due[i])
     shown = two_verifies(verifies, i)
     if due is not None and length != due:
+        before = STARTS[int(verifies.starts.source[i])]
         return Details(
-            message=f"the verify starts from length {length}, the one before it ended at {due}",
+            message=f"the verify starts from length {length}, {before} {due}",
             expected=f"seq_len {due}",
             actual=f"seq_len {length}",
             evidence=(shown,),

@@ -19,7 +19,6 @@ from speckv_debug.replay.plain_tables import (
     CAUSE,
     CHAIN,
     CHECKED,
-    CLEARING,
     COMMIT,
     CUT,
     DECODE,
@@ -78,18 +77,19 @@ FIELDS = (
     "epoch", "held", "ended", "released", "owner", "due", "told", "committed", "allocated", "reset", "room",
     "token_at", "token", "accepted_at", "verified_at", "verify", "prepared_at", "decided", "decided_from",
     "decided_to", "granted", "grants_made", "other_grants", "reports_made", "reported", "unwritten", "end_due",
-    "results",
+    "results", "begun",
 )  # fmt: skip
 (
     EPOCH, HELD, ENDED, RELEASED, OWNER, DUE, TOLD, COMMITTED, ALLOCATED, RESET, ROOM,
     TOKEN_AT, TOKEN, ACCEPTED_AT, VERIFIED_AT, VERIFY, PREPARED_AT, DECIDED, DECIDED_FROM,
     DECIDED_TO, GRANTED, GRANTS_MADE, OTHER_GRANTS, REPORTS_MADE, REPORTED, UNWRITTEN, END_DUE,
-    RESULTS,
+    RESULTS, BEGUN,
 ) = range(len(FIELDS))  # fmt: skip
 """What is kept of a row: its life, whether it is held, over or released, and whose; the length at which the next verify
 begins; the last report; the room that is known of; the token that is handed on, and where to; the steps of the last verify
 and of its forward, and where that stands in the window; its decode preparation: the step, what was decided, granted and
-reported; grants that no write has taken, and the end that is to be reported; verifies whose results are not committed."""
+reported; grants that no write has taken, and the end that is to be reported; verifies whose results are not
+committed; whether the next verify begins where an extend or plain decode ended."""
 QUEUES = len(FIELDS)
 """From here on: grants that wait, then steps of verifies that wait, then how many rows each accepted."""
 WAITING_STEPS, WAITING_ROWS = QUEUES + WAITING_MOST, QUEUES + 2 * WAITING_MOST
@@ -259,6 +259,7 @@ def verify(
     now[SUCCESSIONS] += 1
     lives[row, VERIFY], lives[row, ACCEPTED_AT] = -1, step
     lives[row, DUE] = lives[row, TOKEN_AT] = length + n
+    lives[row, BEGUN] = 0
     lives[row, TOKEN] = of[BONUS, at] if first < last else NULL
     if not lives[row, ENDED]:
         waiting = lives[row, RESULTS]
@@ -280,8 +281,6 @@ def forward(at: int, of: Array, tokens: Array, positions: Array, lives: Array, n
     if not runs_for(at, of, lives):
         return False
     row, first, last = of[ROW, at], of[TOKENS_FROM, at], of[TOKENS_END, at]
-    if flags & CLEARING:
-        lives[row, DUE] = NULL
     if flags & CHECKED:
         if step <= lives[row, VERIFIED_AT] or step <= lives[row, ACCEPTED_AT] or first == last:
             return False
@@ -296,6 +295,7 @@ def forward(at: int, of: Array, tokens: Array, positions: Array, lives: Array, n
         extending = (flags & EXTENDING) > 0
         if not takes_in(row, start, start + written, tokens, first, last, extending, lives, now):
             return False
+        lives[row, DUE], lives[row, BEGUN] = start + written, 1
         lives[row, TOKEN_AT] = start + last - first
         lives[row, TOKEN] = of[SAMPLED, at] if first < last else NULL
     return True
@@ -315,6 +315,18 @@ def commits(row: int, at: int, of: Array, lives: Array, now: Array) -> bool:
     grown = of[REPORT_COMMITTED, at] - lives[row, COMMITTED]
     cut = (of[FLAGS, at] & CUT) > 0 and 0 <= grown < n
     return bool(cut or grown == n)
+
+
+@inlined
+def leads_on(row: int, cause: int, flags: int, committed: int, lives: Array) -> None:
+    """What a report says of the length at which the next verify begins; of a forward that was seen it says nothing new."""
+    if flags & CUT or cause == ENDING:
+        lives[row, DUE], lives[row, BEGUN] = NULL, 0
+    elif EXTEND <= cause <= DECODE:
+        if not lives[row, BEGUN]:
+            lives[row, DUE] = committed
+    elif cause != PREPARE and cause != COMMIT:
+        lives[row, DUE], lives[row, BEGUN] = committed, 0
 
 
 @inlined
@@ -350,8 +362,7 @@ def report(at: int, of: Array, lives: Array, now: Array, facts: Array) -> bool:
         if allocated != lives[row, END_DUE]:
             return False
         lives[row, END_DUE] = NULL
-    if flags & CUT or (cause != PREPARE and cause != COMMIT):
-        lives[row, DUE] = NULL
+    leads_on(row, cause, flags, committed, lives)
     if flags & (CUT | FORGETTING):
         lives[row, TOKEN] = NULL
     if cause != ENDING and not lives[row, ENDED]:
@@ -455,7 +466,7 @@ def release(at: int, of: Array, lives: Array, now: Array) -> bool:
     now[LEAVING_SINCE] = min(now[LEAVING_SINCE], of[STEP, at])
     now[LEAVING] += 1
     now[ROW_GRANTS] += 1
-    lives[row, RELEASED], lives[row, DUE], lives[row, TOKEN] = 1, NULL, NULL
+    lives[row, RELEASED], lives[row, DUE], lives[row, TOKEN], lives[row, BEGUN] = 1, NULL, NULL, 0
     return ends(row, lives)
 
 

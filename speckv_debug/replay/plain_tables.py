@@ -31,8 +31,8 @@ CAUSE, REPORT_COMMITTED, REPORT_ALLOCATED = range(6, 9)
 OWN_COMMITTED, OWN_ALLOCATED, AHEAD_BY, OWN_PAGE_SIZE, GROWN = range(5, 10)
 """Of `reserve`; the first two of `release` too."""
 
-PADDING, PLAIN, EXTENDING, CLEARING, CHECKED = 1, 2, 4, 8, 16
-"""Rows of `forward`: of no request; an extend or plain decode of the target; an extend; either, in any pool; a verify."""
+PADDING, PLAIN, EXTENDING, CHECKED = 1, 2, 4, 8
+"""Rows of `forward`: of no request; an extend or plain decode of the target; an extend; a verify."""
 MAIN, CUT, FORGETTING = 1, 2, 4
 """Reports of `lengths`: of the main pool; fewer than accepted were kept; tokens that were handed on are forgotten."""
 GROWING, RESERVING = 2, 4
@@ -69,7 +69,6 @@ def of_forwards(columns: Columns, batch: VerifyBatch, spaces: Namespaces) -> lis
         PADDING: padding,
         PLAIN: filling & main & ~padding,
         EXTENDING: mode.equal("extend"),
-        CLEARING: filling,
         CHECKED: mode.equal("target_verify") & ~of_drafter(columns, batch.info),
     }
     slots, tokens = columns.native("slots"), columns.native("tokens")

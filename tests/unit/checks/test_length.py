@@ -40,21 +40,108 @@ def test_the_new_length_is_not_the_sum() -> None:
     assert finding.step == 2 and finding.actual == "new_seq_len 12"
 
 
-@pytest.mark.parametrize(
-    "between",
-    [
-        {"event": "lengths", "cause": "extend", "committed": 20, "allocated": 20},
-        {"event": "lengths", "cause": "session_trim", "committed": 4, "allocated": 8},
-        {"event": "lengths", "cause": "decode", "committed": 14, "allocated": 20},
+FORWARD = {"event": "forward", "pool": "full", "start": 13}
+BETWEEN = [
+    ({"event": "lengths", "cause": "extend", "committed": 20, "allocated": 20}, 20),
+    ({"event": "lengths", "cause": "session_trim", "committed": 4, "allocated": 8}, 4),
+    ({"event": "lengths", "cause": "session_restore", "committed": 9, "allocated": 16}, 9),
+    ({"event": "lengths", "cause": "decode", "committed": 14, "allocated": 20}, 14),
+    (FORWARD | {"mode": "extend", "slots": list(range(113, 121))}, 21),
+    (FORWARD | {"mode": "decode", "tokens": [7]}, 14),
+    (
         {"event": "lengths", "cause": "verify_commit", "committed": 12, "allocated": 20, "cut": "grammar"},
-        {"event": "forward", "mode": "extend"},
-        {"event": "release", "kind": "session_trim", "target": 4},
-    ],
-    ids=lambda line: f"{line['event']}-{line.get('cause') or line.get('mode') or line.get('kind')}",
+        None,
+    ),
+    ({"event": "forward", "mode": "extend"}, None),
+    ({"event": "release", "kind": "session_trim", "target": 4}, None),
+]
+
+
+@pytest.mark.parametrize("second", [4, 9, 13, 14, 20, 21])
+@pytest.mark.parametrize(
+    ("between", "due"),
+    BETWEEN,
+    ids=lambda line: (
+        isinstance(line, dict)
+        and f"{line['event']}-{line.get('cause') or line.get('mode') or line.get('kind')}"
+    ),
 )
-def test_what_changes_a_length_between_two_verifies(between: dict[str, Any]) -> None:
-    run = two_verifies(21)
+def test_what_changes_a_length_between_two_verifies(
+    between: dict[str, Any], due: int | None, second: int
+) -> None:
+    run = two_verifies(second)
     run.lines.insert(1, {"step": 3} | between | run.who(1, None, 1))
+    assert bool(run.check("LEN-SEQ").findings) == (due not in (None, second))
+
+
+@pytest.mark.parametrize(
+    ("told", "start"),
+    [
+        (
+            (
+                {
+                    "event": "forward",
+                    "pool": "full",
+                    "mode": "extend",
+                    "start": 0,
+                    "slots": list(range(100, 110)),
+                },
+            ),
+            10,
+        ),
+        (({"event": "lengths", "cause": "extend", "committed": 10, "allocated": 16},), 10),
+        (
+            (
+                {"event": "forward", "mode": "extend", "start": 0, "slots": list(range(100, 110))},
+                {"event": "lengths", "cause": "extend", "committed": 9, "allocated": 16},
+                {
+                    "event": "forward",
+                    "pool": "draft",
+                    "mode": "extend",
+                    "start": 0,
+                    "slots": list(range(100, 108)),
+                },
+            ),
+            10,
+        ),
+    ],
+)
+@pytest.mark.parametrize("off", [-1, 0, 1])
+def test_the_first_verify_starts_where_the_prefill_ended(
+    told: tuple[dict[str, Any], ...], start: int, off: int
+) -> None:
+    run = Lengths()
+    run.lines += [{"step": 1} | line | run.who(1, None, 1) for line in told]
+    run.step = 2
+    run.verify(start + off, 3)
+    result = run.check("LEN-SEQ")
+    assert [(f.expected, f.actual) for f in result.findings] == (
+        [(f"seq_len {start}", f"seq_len {start + off}")] if off else []
+    )
+
+
+@pytest.mark.parametrize(
+    "head",
+    [{"tables": ["accept", "lengths"]}, {"tables": ["accept", "lengths", "forward:target_verify"]}],
+)
+def test_a_part_of_a_prompt_that_may_not_be_recorded(head: dict[str, Any]) -> None:
+    run = Lengths(**head)
+    run.lines.append(
+        {"event": "forward", "mode": "extend", "step": 1, "start": 0, "slots": list(range(100, 110))}
+        | run.who(1, None, 1)
+    )
+    run.step = 2
+    run.verify(20, 3)
+    assert not run.check("LEN-SEQ").findings
+
+
+def test_a_plain_decode_that_is_reported_behind_a_later_verify() -> None:
+    run = two_verifies(13)
+    run.lines.insert(
+        1,
+        {"event": "lengths", "cause": "decode", "committed": 10, "allocated": 20, "step": 1}
+        | run.who(1, None, 1),
+    )
     assert not run.check("LEN-SEQ").findings
 
 

@@ -44,9 +44,9 @@ def test_a_commit_without_its_accept_is_unknown() -> None:
 def test_a_commit_of_a_step_that_verified_nothing() -> None:
     run = overlapped(13, 15)
     del run.lines[1]
-    result = run.check("LEN-COMMIT", "LEN-SEQ")
-    (finding,) = result.findings
+    finding, jump = sorted(run.check("LEN-COMMIT", "LEN-SEQ").findings, key=lambda each: each.rule)
     assert (finding.rule, finding.step, finding.request) == ("LEN-COMMIT", 2, "r1")
+    assert (jump.rule, jump.step, jump.expected) == ("LEN-SEQ", 3, "seq_len 10")
     assert "no verify of the step accepted any" in finding.message
 
 
