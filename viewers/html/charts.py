@@ -20,7 +20,15 @@ from speckv_debug.viewers.html.figures import (
 )
 from speckv_debug.viewers.html.markup import Html, element, table, text
 from speckv_debug.viewers.html.run_charts import event_charts, pool_charts, request_chart
-from speckv_debug.viewers.html.series import MOST_CHANGES, MOST_POINTS, Accepts, Lengths, accepts, lengths
+from speckv_debug.viewers.html.series import (
+    MOST_CHANGES,
+    MOST_POINTS,
+    MOST_REQUESTS,
+    Accepts,
+    Lengths,
+    accepts,
+    lengths,
+)
 from speckv_debug.viewers.html.shown_processes import ShownProcess, hidden_processes, shown_processes
 from speckv_debug.viewers.html.tabs import tabs
 
@@ -29,8 +37,9 @@ def charts_section(recording: Recording, roots: Sequence[RootCause]) -> tuple[Ht
     """The section, and the figures that the page's script draws into it; several processes stand in tabs."""
     panels: list[tuple[str, Html]] = []
     figures: list[Figure] = []
-    for each in shown_processes(recording, [r for r in roots if r.finding.severity is not Severity.NOTE]):
-        shown, drawn = _process(each)
+    several = shown_processes(recording, [r for r in roots if r.finding.severity is not Severity.NOTE])
+    for each in several:
+        shown, drawn = _process(each, len(several))
         panels.append((each.name, shown))
         figures += drawn
     parts = [tabs("process", panels, "Processes")] if len(panels) > 1 else [panel for _, panel in panels]
@@ -42,15 +51,15 @@ def charts_section(recording: Recording, roots: Sequence[RootCause]) -> tuple[Ht
     return section, figures
 
 
-def _process(shown: ShownProcess) -> tuple[Html, list[Figure]]:
+def _process(shown: ShownProcess, parts: int) -> tuple[Html, list[Figure]]:
     number, process, bad = shown.number, shown.process, [root.finding for root in shown.roots]
     marks = [Mark(f.step, f.rule) for f in bad if f.step is not None]
     named = [f.request for f in bad if f.request is not None]
     parts: list[Chart | Html] = [
         *_accepts(number, process, marks),
         *request_chart(number, process, named),
-        *_lengths(number, process, named, marks),
-        *pool_charts(number, process, marks),
+        *_lengths(number, process, named, marks, parts),
+        *pool_charts(number, process, marks, parts),
         *event_charts(number, process, marks),
     ]
     figures = [part.figure for part in parts if isinstance(part, Chart)]
@@ -73,9 +82,9 @@ def _accepts(number: int, process: ProcessRecording, marks: Sequence[Mark]) -> I
 
 
 def _lengths(
-    number: int, process: ProcessRecording, named: list[str], marks: Sequence[Mark]
+    number: int, process: ProcessRecording, named: list[str], marks: Sequence[Mark], parts: int
 ) -> Iterator[Chart | Html]:
-    held = lengths(process, named)
+    held = lengths(process, named, MOST_REQUESTS // parts)
     yield from caveats(process, "lengths")
     if not held.lives:
         yield words("No lengths were recorded.")

@@ -101,7 +101,7 @@
     const run = runs ? runs.find(([start, end]) => start <= last && end >= first) : [first, last];
     if (!run) return `${span}: no verify was recorded there.`;
     const from = Math.max(first, run[0]);
-    return `${span}: not in this file. Write the report with --steps ${from}:${Math.min(Math.max(last, from + 4), from + 199)} to have it.`;
+    return `${span}: not in this file. Write the report with --steps ${from}:${Math.min(Math.max(last, from + 4), from + 99)} to have it.`;
   }
 
   function tabsOf(tab) {

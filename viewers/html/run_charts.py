@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording
-from speckv_debug.replay.pool_series import PoolSeries, pool_series
+from speckv_debug.replay.pool_series import POINTS, PoolSeries, pool_series
 from speckv_debug.replay.pool_state import Use
 from speckv_debug.replay.timeline import Timeline
 from speckv_debug.viewers.html.caveats import caveats, lacks
@@ -25,6 +25,8 @@ from speckv_debug.viewers.html.run_figures import (
 from speckv_debug.viewers.html.run_series import Over, accepts_by_request, drops, frees, moves
 
 MOST_POOLS = 3
+COARSEST = 4
+"""Of pages that several processes share, a span is at most so many times as long."""
 MOVING = ("alloc", "free")
 """Tables without which nobody knows who owns a page."""
 
@@ -39,14 +41,16 @@ def request_chart(number: int, process: ProcessRecording, named: list[str]) -> I
         yield Chart(requests_figure(f"requests-{number}", frame), "Accept length by request", words(said))
 
 
-def pool_charts(number: int, process: ProcessRecording, marks: Sequence[Mark]) -> Iterator[Chart | Html]:
-    """Who owned the pages of each pool over time, as stacked areas and page by page."""
+def pool_charts(
+    number: int, process: ProcessRecording, marks: Sequence[Mark], parts: int
+) -> Iterator[Chart | Html]:
+    """Who owned the pages of each pool over time, as stacked areas and page by page; `parts` processes share the page."""
     if missing := [name for name in MOVING if name not in process.recorded_whole]:
         yield words(f"Who owns the pages is not known: {', '.join(missing)} was not recorded whole.")
         return
     found = [
         series
-        for series in pool_series(Timeline(process, checkpoints=1))
+        for series in pool_series(Timeline(process, checkpoints=1), POINTS // min(parts, COARSEST))
         if series.high[Use.UNKNOWN + 1 :].any()
     ]
     if not found:

@@ -90,15 +90,15 @@ def accepts(process: ProcessRecording) -> Accepts:
     )
 
 
-def lengths(process: ProcessRecording, first: Iterable[str] = ()) -> Lengths:
-    """Lengths in the main pool; the requests of `first`, then those with the most changes, up to a number."""
+def lengths(process: ProcessRecording, first: Iterable[str] = (), most: int = MOST_REQUESTS) -> Lengths:
+    """Lengths in the main pool; the requests of `first`, then those with the most changes, `most` of them."""
     told = Columns(process.columns("lengths", "step", "pool", *LENGTHS))
     pool = told.texts("pool")
     rows = np.flatnonzero(pool.equal(process.info.main_pool) | ~pool.known)
     axis, x = _axis(told, rows)
     x = np.maximum.accumulate(x[rows])
     who, names = _who(told, rows)
-    order, sizes = _drawn(who, names, first)
+    order, sizes = _drawn(who, names, first, most)
     span = span_of(x)
     kept = np.zeros(len(names), dtype=np.bool_)
     kept[order] = True
@@ -125,16 +125,16 @@ def _who(told: Columns, rows: Int64s) -> tuple[Int64s, list[str]]:
     return np.array([number[name] for name in spoken], dtype=np.int64)[codes], list(number)
 
 
-def _drawn(who: Int64s, names: Sequence[str], first: Iterable[str]) -> tuple[list[int], Int64s]:
+def _drawn(who: Int64s, names: Sequence[str], first: Iterable[str], most: int) -> tuple[list[int], Int64s]:
     """The numbers of those that are drawn, the named ones first, then as they come; and how many changes each has."""
     sizes = np.bincount(who, minlength=len(names))
     begun = np.full(len(names), len(who))
     begun[who[::-1]] = np.arange(len(who))[::-1]
     coming = [each for each in np.argsort(begun, kind="stable").tolist() if sizes[each]]
     number = {names[each]: each for each in coming}
-    wanted = [number[name] for name in dict.fromkeys(first) if name in number][:MOST_REQUESTS]
+    wanted = [number[name] for name in dict.fromkeys(first) if name in number][:most]
     longest = sorted(coming, key=lambda each: -sizes[each])
-    drawn = set([*dict.fromkeys([*wanted, *longest])][:MOST_REQUESTS])
+    drawn = set([*dict.fromkeys([*wanted, *longest])][:most])
     return [*wanted, *(each for each in coming if each in drawn - set(wanted))], sizes
 
 

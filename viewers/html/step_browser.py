@@ -30,14 +30,15 @@ def step_section(
     """The embedded steps of each process, a tab a step, and plainly what is left out and how to get it."""
     parts = []
     serious = [root for root in roots if root.finding.severity is not Severity.NOTE]
-    for each in shown_processes(recording, serious):
+    several = shown_processes(recording, serious)
+    for each in several:
         index = places.steps_of(each.process.label)
         if index is None or not len(index):
             continue
         title = (
             element("h3", "Process ", element("code", each.name)) if len(recording.processes) > 1 else Html()
         )
-        chosen = choose(index, each.roots, asked)
+        chosen = choose(index, each.roots, asked, len(several))
         parts += [title, _process(each.number, index, chosen, each.roots, asked)]
     if not parts:
         parts.append(element("p", "No verify was recorded.", class_="aside"))

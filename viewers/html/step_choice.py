@@ -15,9 +15,9 @@ from speckv_debug.replay.verify_table import VerifyTable
 
 AROUND = 2
 """Steps before and after that of a finding."""
-MOST_AROUND, MOST_ASKED = 24, 200
-MOST_VERIFIES = 400
-"""Verifies of all embedded steps of a process together."""
+MOST_AROUND, MOST_ASKED = 24, 100
+MOST_VERIFIES = 160
+"""Verifies of all embedded steps of a page together: some ten kilobytes each."""
 
 
 MOST_RUNS = 2000
@@ -52,16 +52,21 @@ def runs_of(index: VerifyTable) -> Runs | None:
     return list(zip(known[starts].tolist(), known[ends].tolist(), strict=True))
 
 
-def choose(index: VerifyTable, roots: Sequence[RootCause], asked: tuple[int, int] | None) -> Chosen:
-    """The steps around the root causes of this process, or those of the interval `[A, B]` that was asked for."""
+def choose(
+    index: VerifyTable, roots: Sequence[RootCause], asked: tuple[int, int] | None, parts: int = 1
+) -> Chosen:
+    """The steps around the root causes of this process, or those of the interval `[A, B]` that was asked for.
+
+    `parts`: processes that share the room of the page.
+    """
     known = np.unique(index.step[index.step != NULL])
     wanted = _asked(known, asked) if asked else _around(known, roots)
-    most = MOST_ASKED if asked else MOST_AROUND
+    most = MOST_ASKED // parts if asked else MOST_AROUND
     steps = wanted[:most]
     named = {root.finding.request for root in roots}
     found = {step: sorted(index.find(step), key=lambda at: index.request[at] not in named) for step in steps}
     recorded = {step: len(found[step]) for step in steps}
-    shares = _shares(recorded, MOST_VERIFIES)
+    shares = _shares(recorded, MOST_VERIFIES // parts)
     verifies = {step: tuple(found[step][: shares[step]]) for step in steps}
     hidden = sum(recorded.values()) - sum(shares.values())
     return Chosen(

@@ -67,7 +67,7 @@ def test_too_many_findings_or_asked_steps_are_cut_and_it_is_said(tmp_path: Path)
         len(around.steps) == MOST_AROUND and "more steps around findings left out for size" in around.left_out
     )
     asked = choose(long, [], (1000, 1299))
-    assert len(asked.steps) == MOST_ASKED and "100 more steps asked for left out for size" in asked.left_out
+    assert len(asked.steps) == MOST_ASKED and "200 more steps asked for left out for size" in asked.left_out
 
 
 def test_a_large_batch_leaves_room_for_each_step_and_the_request_of_the_finding(tmp_path: Path) -> None:
@@ -75,13 +75,24 @@ def test_a_large_batch_leaves_room_for_each_step_and_the_request_of_the_finding(
     run = recording(tmp_path, [*events, accept(4, "r0")])
     found = [finding(step=step, request="r199", row=7, first_seq=9000 + step) for step in (1, 2, 3)]
     chosen = choose(VerifyTable(run.processes[0]), [RootCause(each, ()) for each in found], None)
-    assert [len(chosen.verifies[step]) for step in (1, 2, 3, 4)] == [133, 133, 133, 1]
+    assert [len(chosen.verifies[step]) for step in (1, 2, 3, 4)] == [53, 53, 53, 1]
     assert sum(map(len, chosen.verifies.values())) == MOST_VERIFIES
     assert all(chosen.verifies[step][0] == 200 * step - 1 for step in (1, 2, 3))
     made = page(run, result(*found)).partition('id="steps"')[2]
-    assert "Step 3, 133 of 200 verifies" in made and "Step 4, 1 verify" in made
+    assert "Step 3, 53 of 200 verifies" in made and "Step 4, 1 verify" in made
     assert "No verify in this step." not in made
-    assert "201 verifies of the steps shown, for size" in made
+    assert "441 verifies of the steps shown, for size" in made
+
+
+def test_several_processes_share_the_room_of_the_page(tmp_path: Path) -> None:
+    index = VerifyTable(
+        recording(tmp_path, [accept(n, f"r{k}") for n in range(300) for k in range(3)]).processes[0]
+    )
+    alone, shared = (choose(index, [], (0, 299), parts) for parts in (1, 8))
+    for chosen, parts in ((alone, 1), (shared, 8)):
+        assert len(chosen.steps) == MOST_ASKED // parts
+        assert sum(map(len, chosen.verifies.values())) == MOST_VERIFIES // parts
+        assert f"{300 - MOST_ASKED // parts} more steps asked for left out for size" in chosen.left_out
 
 
 def test_first_steps_are_never_called_those_around_a_finding(tmp_path: Path) -> None:
