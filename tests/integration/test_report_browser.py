@@ -153,6 +153,33 @@ def test_a_script_that_got_into_the_page_would_not_run(
     assert any("Content Security Policy" in words for words in tab.complaints)
 
 
+def test_no_handler_form_or_image_that_got_into_the_page_would_do_anything(
+    browser: Browser, broken: Path, tmp_path: Path
+) -> None:
+    own = "document.title='owned'"
+    bait = (
+        f'<img id="i" src="http://127.0.0.1:9/x.png" onerror="{own}"><img src="x.png" onerror="{own}">'
+        f'<a id="a" href="javascript:{own}" onclick="{own}">a</a>'
+        '<form action="http://127.0.0.1:9/"><button id="b">b</button></form><base href="http://127.0.0.1:9/">'
+        '<iframe srcdoc="x"></iframe><link rel="stylesheet" href="http://127.0.0.1:9/x.css">'
+    )
+    slipped = broken.read_text(encoding="utf-8").replace("<main>", f"{bait}<main>", 1)
+    (tmp_path / "slipped.html").write_text(slipped, encoding="utf-8")
+    tab = opened(browser, tmp_path / "slipped.html")
+    for place in ("a", "b"):
+        tab.page.locator(f"#{place}").dispatch_event("click")
+    tab.page.wait_for_timeout(100)
+    assert tab.page.title() != "owned" and tab.page.url == (tmp_path / "slipped.html").as_uri()
+    assert not [url for url in tab.requests if url.startswith("http") and not blocked(tab, url)]
+    for directive in ("img-src", "form-action", "base-uri", "script-src"):
+        assert any(directive in words for words in tab.complaints), (directive, tab.complaints)
+
+
+def blocked(tab: Opened, url: str) -> bool:
+    """Whether the page's policy stopped a request, which a browser reports as one that was begun."""
+    return any(url in words and "Content Security Policy" in words for words in tab.complaints)
+
+
 def test_two_reports_of_one_recording_are_the_same_bytes(broken: Path) -> None:
     report(broken.with_suffix(".speckv"), "-o", "again.html")
     assert (broken.parent / "again.html").read_bytes() == broken.read_bytes()

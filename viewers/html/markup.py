@@ -39,7 +39,7 @@ def _attribute(name: str, value: Attribute) -> str:
     name = name.rstrip("_").replace("_", "-")
     if value is None or value is False:
         return ""
-    return f" {name}" if value is True else f' {name}="{text(_number(value))}"'
+    return f" {name}" if value is True else f' {name}="{text(str(_number(value)))}"'
 
 
 def _number(value: Attribute) -> object:

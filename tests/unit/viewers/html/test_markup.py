@@ -20,6 +20,11 @@ def test_attributes_are_escaped_and_named_in_html() -> None:
     assert made == '<a class="a b" data-figure="&quot;&gt;&lt;script&gt;" hidden>x</a>'
 
 
+def test_markup_is_escaped_in_an_attribute_too() -> None:
+    made = element("a", title=Html('"><img src=x onerror=run()>'))
+    assert made == '<a title="&quot;&gt;&lt;img src=x onerror=run()&gt;"></a>'
+
+
 def test_children_that_were_joined_by_hand_lose_their_trust() -> None:
     assert element("p", str(Html("<b>")) + "") == "<p>&lt;b&gt;</p>"
 

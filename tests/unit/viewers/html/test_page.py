@@ -234,7 +234,10 @@ def test_only_the_two_own_scripts_may_run_and_nothing_may_load(broken: Recording
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     assert scripts[1] == get_plotlyjs()
     assert len(scripts) == 2
-    assert policy.startswith(f"default-src 'none'; script-src 'sha256-{hashes[0]}' 'sha256-{hashes[1]}';")
+    assert policy == (
+        f"default-src 'none'; script-src 'sha256-{hashes[0]}' 'sha256-{hashes[1]}'; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
 
 
 def test_notes_do_not_make_a_run_broken(broken: Recording) -> None:
