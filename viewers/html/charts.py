@@ -51,15 +51,15 @@ def charts_section(recording: Recording, roots: Sequence[RootCause]) -> tuple[Ht
     return section, figures
 
 
-def _process(shown: ShownProcess, parts: int) -> tuple[Html, list[Figure]]:
+def _process(shown: ShownProcess, sharing: int) -> tuple[Html, list[Figure]]:
     number, process, bad = shown.number, shown.process, [root.finding for root in shown.roots]
     marks = [Mark(f.step, f.rule) for f in bad if f.step is not None]
     named = [f.request for f in bad if f.request is not None]
     parts: list[Chart | Html] = [
         *_accepts(number, process, marks),
         *request_chart(number, process, named),
-        *_lengths(number, process, named, marks, parts),
-        *pool_charts(number, process, marks, parts),
+        *_lengths(number, process, named, marks, sharing),
+        *pool_charts(number, process, marks, sharing),
         *event_charts(number, process, marks),
     ]
     figures = [part.figure for part in parts if isinstance(part, Chart)]
