@@ -1,8 +1,7 @@
 """State rings of C128 compressors (DeepSeek-V4): what a verify clears of them, and a whole ring at the end of its row.
 
-The first C128 layer is looked at behind a clear: `ring_rows` are the rows of the verify that are clear then, whatever the
-clear was told. At level 3 the whole ring is looked at before and behind it: then they are those that are clear where they
-should be, and those that changed where they should not.
+The rows of the verify in the first C128 layer are looked at before and behind a clear, at level 3 its whole ring: `ring_rows`
+are those that are clear where they should be, and those that became clear (level 3: changed) where they should not.
 """
 
 from __future__ import annotations
@@ -50,12 +49,13 @@ class RingHooks:
         """clear_unaccepted_c128_draft_states(req_pool_indices, seq_lens, accept_lens, num_draft_tokens)."""
         told = tuple(call[name] for name in DRAFTS[:3])
         width, count, pool = int(call["num_draft_tokens"]), int(told[0].numel()), self._pool
-        looks = self._scene.level >= FORENSIC and width > 1 and count > 0
-        before = marks(pool, told[0]) if looks else None
-        yield
         if width <= 1 or not count:
+            yield
             return
-        seen = verified(pool, told, width) if before is None else observed(pool, told, width, before)
+        whole = self._scene.level >= FORENSIC
+        before = marks(pool, told[0]) if whole else clear_of(pool, told, width)[1]
+        yield
+        seen = (observed if whole else verified)(pool, told, width, before)
         load, places = stage_all((*told, *seen))
         whose = Batch.of(self._scene.activity.batch).first(count)
         given = (load, places, whose, width, int(pool.ring_size))
@@ -160,8 +160,8 @@ def observed(pool: Any, told: Sequence[Any], width: int, before: Any) -> tuple[A
     return cleared.int(), *(each.float() for each in worst)
 
 
-def verified(pool: Any, told: Sequence[Any], width: int) -> tuple[Any, Any]:
-    """Of each request the ring rows that its verify wrote, [n * width], and 1 where one is clear: both halves, at 0 and -inf."""
+def clear_of(pool: Any, told: Sequence[Any], width: int) -> tuple[Any, Any]:
+    """Of each request the ring rows of its verify's positions, [n * width], and whether each is clear: halves at 0 and -inf."""
     import torch
 
     rows, lengths = told[0].long()[:, None], told[1].long()[:, None]
@@ -169,7 +169,19 @@ def verified(pool: Any, told: Sequence[Any], width: int) -> tuple[Any, Any]:
     content = pool.kv_score_buffer.kv_score[(rows * pool.ring_size + local).reshape(-1)]
     first, second = content.chunk(2, dim=1)
     clear = (first == 0).all(1) & (second == float("-inf")).all(1)
-    return local.reshape(-1), clear.int()
+    return local.reshape(-1), clear
+
+
+def verified(pool: Any, told: Sequence[Any], width: int, before: Any) -> tuple[Any, Any]:
+    """As `clear_of`, with 1 for what a clear emptied: what is clear and should be, or was not before.
+
+    A position right before a boundary may be compressed without being written: then its ring row is as it was.
+    """
+    import torch
+
+    local, clear = clear_of(pool, told, width)
+    due = (torch.arange(width, device=clear.device) >= told[2].long()[:, None]).reshape(-1)
+    return local, (clear & (due | ~before)).int()
 
 
 def whole_ring(pool: Any, row: int) -> tuple[Any, Any, Any]:
