@@ -16,6 +16,7 @@ from speckv_debug.collectors.sglang.scene import Scene
 from speckv_debug.collectors.staging import Load, fingerprints, stage_group
 from speckv_debug.recording.blocks import Cut
 
+WINDOW = "swa"
 LOCATIONS = ("tgt_loc", "src_loc")
 FINGERPRINTS = 3
 """The level from which on contents are fingerprinted."""
@@ -48,6 +49,8 @@ class MoveHooks:
         for pool in (self._scene.engine.target_pool, *self._scene.engine.draft_pools()):
             move = Around(self.moving, self.moved, self.broke_off, takes=("self", *LOCATIONS))
             yield Methods("move", type(pool), targets.MOVER, move, LOCATIONS)
+            if (peers := self._peers_of(pool)) is not None:
+                yield Methods("move", type(peers), targets.MOVER, move, LOCATIONS)
             core = Around(self.copying, takes=("self", *LOCATIONS))
             yield Methods("move_core", type(pool), targets.MOVER_CORE, core, LOCATIONS, optional=True)
             if (keys := index_keys(pool)) is not None:
@@ -61,8 +64,13 @@ class MoveHooks:
         return Around(begin, end, end, takes=NOTHING)
 
     def moving(self, pool: Any, tgt: Any, src: Any) -> tuple[Kind, Any, Any] | None:
-        """move_kv_cache(tgt_loc, src_loc): recorded with the pairs that the copy was made with."""
+        """move_kv_cache(tgt_loc, src_loc): recorded with the pairs that the copy was made with.
+
+        Inside that of a pool with a window's beside it, that of the window's: peers of the pairs, 0 behind the window.
+        """
         if self._pool is not None:
+            if pool is self._peers_of(self._pool):
+                self._emit((WINDOW, False, components_of(pool)), (tgt, src))
             return None
         kind = self._kinds.get(id(pool)) or self._know(pool)
         if kind[0] is None:
@@ -97,6 +105,13 @@ class MoveHooks:
         """move(tgt_loc, src_loc) of an indexer's keys, inside `move_kv_cache`: a component of its own."""
         if self._pool is not None and keys is index_keys(self._pool):
             self._emit((self._kinds[id(self._pool)][0], False, [INDEX]), (tgt, src))
+
+    def _peers_of(self, pool: Any) -> Any:
+        """The pool of the target's layers with a window, whose slots are peers; None elsewhere."""
+        engine = self._scene.engine
+        return (
+            getattr(pool, "swa_kv_pool", None) if pool is engine.target_pool and engine.has_window else None
+        )
 
     def _know(self, pool: Any) -> Kind:
         name = self._scene.engine.pool_name(pool)

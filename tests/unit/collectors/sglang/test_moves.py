@@ -68,6 +68,39 @@ def test_of_two_pools_in_one_the_full_one_counts(toy):
 
 
 @pytest.mark.parametrize("left_behind", [False, True])
+def test_peers_in_the_window_move_by_a_call_of_their_own(toy, left_behind):
+    """`SWAKVPool.move_kv_cache` is two moves, the second with translated slots; where it is not made, the event is missing."""
+    plain = type(toy.engine.target_pool)
+
+    class SWAKVPool:
+        def __init__(self):
+            self.full_kv_pool, self.swa_kv_pool = plain(), plain()
+
+        def move_kv_cache(self, tgt_loc, src_loc):
+            self.full_kv_pool.move_kv_cache(tgt_loc, src_loc)
+            if not left_behind:
+                self.swa_kv_pool.move_kv_cache(tgt_loc + 100, src_loc + 100)
+
+    draft, pool, allocator = plain(), SWAKVPool(), toy.engine.allocator
+    toy.engine.target_pool = pool
+    toy.engine._pool_names = {id(pool): "full", id(draft): "draft"}
+    toy.engine.draft_runners = (SimpleNamespace(token_to_kv_pool=draft),)
+    allocator.swa_attn_allocator, allocator.full_attn_allocator = object(), object()
+    allocator.full_to_swa_index_mapping = torch.zeros(17, dtype=torch.int64)
+    toy.install(MoveHooks)
+    with toy.scene.activity.moving("accept"):
+        pool.move_kv_cache(loc(1), loc(9))
+    draft.move_kv_cache(loc(2), loc(3))
+    pool.swa_kv_pool.move_kv_cache(loc(4), loc(5))
+    told = [("swa", "accept", [109], [101], ["k", "v"]), ("full", "accept", [9], [1], None)]
+    assert (
+        toy.sink.of("move", "pool", "caller", "src", "tgt", "components")[:2]
+        == told[left_behind:] + [("draft", "other", [3], [2], ["k", "v"])] * left_behind
+    )
+    assert [row["pool"] for row in toy.sink.of("move")][-1] == "draft" and toy.failures == []
+
+
+@pytest.mark.parametrize("left_behind", [False, True])
 def test_the_keys_of_an_indexer_are_a_component_of_their_own(toy, left_behind):
     """`DSATokenToKVPool` moves them behind keys and values; where it does not, the event is missing."""
     plain = type(toy.engine.target_pool)
