@@ -12,8 +12,6 @@ C4 = {"name": "c4_state", "kind": "c4_state", "slots": 48, "page_size": 1, "rese
 POOLS = [{"name": "full", "kind": "full", "slots": 3072, "page_size": 1, "reserved_slots": 1}]
 POOLS += [C128 | {"owner": "request"}, C4 | {"owner": "page"}]
 SETTINGS = {"algorithm": "EAGLE", "topk": 1, "num_draft_tokens": 4, "c4_ring_size": 16}
-pytestmark = pytest.mark.full
-"""They need a C++ compiler."""
 
 
 @pytest.fixture(scope="module")
