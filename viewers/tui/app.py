@@ -106,6 +106,8 @@ class InspectorApp(FollowingApp):
     def watch_outcome(self, outcome: Outcome | None) -> None:
         for screen in self._shown:
             screen.outcome_is(outcome)
+        if self.is_running and isinstance(self.screen, Sheet):
+            self.screen.refill()
 
     def watch_progress(self) -> None:
         for screen in self._shown:

@@ -18,6 +18,8 @@ SIGNS = {
     "clean": ("✓", f"bold {ink.GOOD}"),
     "unknown": ("?", f"bold {ink.DOUBT}"),
 }
+WARNED = ("!", f"bold {ink.DOUBT}")
+"""Where no error stands."""
 
 
 def headline(
@@ -37,7 +39,7 @@ def headline(
     if outcome.complete and progress:
         before = f"⋯ {progress}; judged {outcome.part}: {_verdict(outcome)}"
         return Content.assemble((before, ink.DOUBT), "\n", facts)
-    sign, style = SIGNS[sure(outcome.result)]
+    sign, style = WARNED if outcome.only_warned else SIGNS[sure(outcome.result)]
     return Content.assemble((f"{sign} {_verdict(outcome)}", style), "\n", facts)
 
 

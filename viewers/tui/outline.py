@@ -51,6 +51,11 @@ class Outcome:
         return sum(entry.depth > 0 for entry in self._bad)
 
     @property
+    def only_warned(self) -> bool:
+        """Whether warnings stand and no error does."""
+        return bool(self._bad) and all(entry.finding.severity is Severity.WARNING for entry in self._bad)
+
+    @property
     def first_step(self) -> int | None:
         """The step of the first error or warning, None where no step was recorded."""
         steps = [entry.finding.step for entry in self._bad if entry.finding.step is not None]

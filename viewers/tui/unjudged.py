@@ -10,10 +10,12 @@ from speckv_debug.model.finding import CheckResult, Unknown
 from speckv_debug.model.left_out import left_out
 from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.checking_app import CheckingApp
 from speckv_debug.viewers.tui.drawing import hanging
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.outline import Outcome
 
+WAITING = "what could not be judged is known when the check is over"
 NEEDED = ("accept", "move", "forward", "alloc", "free", "table_write", "lengths", "release", "cache")
 """Tables without whose every event much can't be told."""
 
@@ -48,14 +50,17 @@ def unknowns(outcome: Outcome | None) -> Iterator[str]:
         yield f"{unknown.rule} can't be judged {times}: {printable(unknown.why)}"
 
 
-def sheet(inspection: Inspection, outcome: Outcome | None, width: int) -> Iterator[Content]:
-    """Everything: each problem of the recording, each rule with what it missed."""
+def sheet(app: CheckingApp, width: int) -> Iterator[Content]:
+    """Everything: each problem of the recording, each rule with what it missed; or why that is not known yet."""
+    inspection, outcome = app.inspection, app.outcome
     if inspection.problems:
         yield Content.styled("not readable", f"bold {ink.PLACE}")
         for problem in inspection.problems:
             yield from hanging(Content("  "), Content(printable(problem)), width)
     missed = [] if outcome is None else missed_by(outcome.result)
-    if outcome is not None:
+    if outcome is None:
+        yield Content.styled(app.stopped or WAITING, ink.DOUBT)
+    else:
         yield Content.styled(_share(outcome.result), f"bold {ink.PLACE}")
     for unknown in missed:
         rule = Content.assemble((f"  {unknown.rule:<14}", ink.STRONG), f"{unknown.instances:>9,}  ")

@@ -147,8 +147,7 @@ class FindingsScreen(FilteredScreen):
             self.inspector.open_events(self.inspector.inspection.labels[0], 0)
 
     def action_unknown(self) -> None:
-        text = partial(unjudged.sheet, self.inspector.inspection, self.inspector.outcome)
-        self.app.push_screen(Sheet("Not judged", text))
+        self.app.push_screen(Sheet("Not judged", partial(unjudged.sheet, self.inspector)))
 
     @property
     def chosen(self) -> Entry | None:

@@ -117,8 +117,9 @@ def state_of(outcome: Outcome | None, progress: str) -> Content:
     if outcome is None:
         return Content.styled(progress, ink.DOUBT)
     result, found = outcome.result, len(outcome.entries)
+    sign, style = ("!", ink.DOUBT) if outcome.only_warned else ("✗", ink.BAD)
     if not outcome.complete:
-        so_far = Content.styled(f"✗ {amount(found, 'finding')} so far", ink.BAD) if found else Content("")
+        so_far = Content.styled(f"{sign} {amount(found, 'finding')} so far", style) if found else Content("")
         return Content.assemble(so_far, " · " if found else "", (progress, ink.DOUBT))
     if result.verdict == "unknown":
         return Content.styled("? can't be judged", ink.DOUBT)
@@ -126,4 +127,4 @@ def state_of(outcome: Outcome | None, progress: str) -> Content:
         sign, style = ("?", ink.DOUBT) if result.mostly_unknown else ("✓", ink.GOOD)
         notes = f", {amount(found, 'note')}" if found else ""
         return Content.styled(f"{sign} {result.nothing_found}{notes}", style)
-    return Content.styled(f"✗ {amount(found, 'finding')}", ink.BAD)
+    return Content.styled(f"{sign} {amount(found, 'finding')}", style)

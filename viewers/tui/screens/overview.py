@@ -105,9 +105,8 @@ class OverviewScreen(InspectorScreen):
     def _draw_recorded(self) -> None:
         app = self.inspector
         said = [*unjudged.lacks(app.inspection), *unjudged.unknowns(app.outcome)]
-        waiting = "what could not be judged is known when the check is over"
         whole = "nothing: every rule had all that it needs"
-        self.query_one(MissingList).show(said, whole if app.outcome is not None else waiting)
+        self.query_one(MissingList).show(said, whole if app.outcome is not None else unjudged.WAITING)
         found = () if app.outcome is None else app.outcome.entries
         self.query_one(ProcessList).show(
             [
@@ -172,8 +171,7 @@ class OverviewScreen(InspectorScreen):
             self.inspector.open_events(self._process, 0)
 
     def action_unknown(self) -> None:
-        text = partial(unjudged.sheet, self.inspector.inspection, self.inspector.outcome)
-        self.app.push_screen(Sheet("Not judged", text))
+        self.app.push_screen(Sheet("Not judged", partial(unjudged.sheet, self.inspector)))
 
     def action_find(self) -> None:
         self.inspector.open_findings(find=True)

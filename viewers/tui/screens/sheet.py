@@ -48,5 +48,10 @@ class Sheet(ModalScreen[None]):
             sheet.border_subtitle = "escape closes"
             yield SheetText(self._text)
 
+    def refill(self) -> None:
+        """What it tells has become other."""
+        if self.is_mounted:
+            self.query_one(SheetText).redraw()
+
     def action_scroll(self, by: int) -> None:
         self.query_one("#sheet").scroll_relative(y=by, animate=False)

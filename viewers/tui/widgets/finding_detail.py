@@ -21,7 +21,7 @@ LABEL = 12
 
 
 class Unwrapped(Said):
-    """An evidence table may be wider than there is room: one scrolls sideways."""
+    """What it says is laid out for its width; where even an evidence table's narrowest columns are wider, one scrolls sideways."""
 
     WRAPS = False
 
@@ -50,7 +50,7 @@ class FindingDetail(ScrollableContainer):
 
 
 def finding_lines(entry: Entry, law: Law | None, width: int) -> Iterator[Content]:
-    """The whole finding as lines of at most `width` cells; only an evidence table may be wider."""
+    """The whole finding as lines of at most `width` cells; only the narrowest evidence table may be wider."""
     finding = entry.finding
     title = Content.assemble((finding.rule, ink.STRONG), (f" · {where(finding, True)}", ink.PLACE))
     yield from title.wrap(max(16, width))
@@ -64,7 +64,7 @@ def finding_lines(entry: Entry, law: Law | None, width: int) -> Iterator[Content
         yield from _field("look at", law.look_at, width)
     for evidence in finding.evidence:
         yield Content("")
-        yield from evidence_lines(evidence)
+        yield from evidence_lines(evidence, width)
     yield Content("")
     yield from Content.styled(_way_on(entry), ink.FAINT).wrap(max(16, width))
 

@@ -40,7 +40,7 @@ class FindingsHere(Lines):
 
 def finding_lines(finding: Finding, width: int) -> Iterator[Content]:
     """The message in at most two lines, below it what was due and what the engine did."""
-    first, *rest = _title(finding).wrap(width)
+    first, *rest = _title(finding).wrap(max(16, width))
     yield first
     if rest:
         yield Content(" ").join(rest).truncate(width, ellipsis=True)

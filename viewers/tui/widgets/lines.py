@@ -13,6 +13,9 @@ from textual.widget import Widget
 
 from speckv_debug.viewers.tui.drawing import same, strip_of
 
+NARROWEST = 4
+"""Cells below which nothing is wrapped."""
+
 
 class Lines(Widget):
     """Subclasses say which lines, and call `redraw` when they have become others."""
@@ -110,4 +113,6 @@ class Said(Lines):
 
 
 def _wrapped(line: Content, width: int) -> Sequence[Content]:
-    return [line] if line.cell_length <= width and "\n" not in line.plain else line.wrap(width)
+    """Where there is no room for words the line stays, and is cut."""
+    fits = line.cell_length <= width and "\n" not in line.plain
+    return [line] if fits or width < NARROWEST else line.wrap(width)

@@ -62,10 +62,13 @@ class StepView(VerticalScroll, inherit_bindings=False):
         findings: tuple[Finding, ...],
         *,
         moves_recorded: bool,
-        tensors: tuple[CompactedTensor, ...] = (),
+        tensors: tuple[CompactedTensor, ...] | None = None,
     ) -> None:
-        """Draw `step`; `moves_recorded` tells whether an absent move is evidence."""
-        self.query_one(CompactionPanel).tensors = tensors
+        """Draw `step`; `moves_recorded` tells whether an absent move is evidence. Without `tensors`, which are long to
+        read, no compaction and no replay is drawn.
+        """
+        self.query_one("#compaction-and-replay").display = tensors is not None
+        self.query_one(CompactionPanel).tensors = tensors or ()
         self.replayed(())
         self.query_one(FindingsHere).show(findings)
         self.query_one(MoveTable).moves_recorded = moves_recorded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from textual.pilot import Pilot
 
 from speckv_debug.model.finding import CheckResult, Known, Unknown
 from speckv_debug.viewers.tui import app as app_module
+from speckv_debug.viewers.tui.app import InspectorApp
 from speckv_debug.viewers.tui.keys import deeds
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.events import EventsScreen
@@ -19,7 +21,7 @@ from speckv_debug.viewers.tui.screens.overview import OverviewScreen
 from speckv_debug.viewers.tui.screens.sheet import Sheet
 from speckv_debug.viewers.tui.screens.step import StepScreen
 from speckv_debug.viewers.tui.screens.steps import StepsScreen
-from tests.inspected import LABEL, SmallProcess, SmallRun, broken, clean, inspection, text_of
+from tests.inspected import LABEL, SmallProcess, SmallRun, broken, clean, inspection, leak, text_of
 from tests.inspecting import here, inspecting, until
 
 Inspector = Pilot[None]
@@ -283,7 +285,7 @@ async def test_light_and_dark() -> None:
         assert app.theme == "textual-dark"
 
 
-@pytest.mark.parametrize("size", [(20, 6), (80, 24), (119, 39), (200, 60)])
+@pytest.mark.parametrize("size", [(1, 1), (3, 24), (20, 6), (80, 24), (119, 39), (200, 60)])
 async def test_no_size_breaks_a_screen(size: tuple[int, int]) -> None:
     async with inspecting(size=size) as (app, pilot):
         await pilot.press("enter", "v", "e", "f", "question_mark", "escape")
@@ -299,3 +301,34 @@ async def test_a_screen_that_was_left_is_let_go_of(monkeypatch: pytest.MonkeyPat
         assert isinstance(left(), StepsScreen)
         await pilot.press("escape")
         await until(pilot, lambda: left() is None)
+
+
+async def test_what_was_not_judged_is_filled_in_when_the_check_is_over() -> None:
+    release = threading.Event()
+
+    def slow() -> CheckResult:
+        release.wait(60)
+        return broken()
+
+    app = InspectorApp(inspection(slow))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("u")
+        await until(pilot, lambda: text_of(app).count("is known when the check is over") == 1)
+        release.set()
+        await until(pilot, lambda: "OWN-RACE" in text_of(app) and "41  needs device times" in text_of(app))
+
+
+async def test_the_verify_beside_the_steps_says_nothing_of_what_is_not_read_for_it() -> None:
+    async with inspecting(size=(200, 60)) as (app, pilot):
+        await pilot.press("v", "j")
+        await until(pilot, lambda: "Draft tree" in text_of(app))
+        assert "Compaction" not in text_of(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "Compaction" in text_of(app) and "predict" in text_of(app))
+
+
+async def test_a_warning_alone_is_headed_by_the_sign_of_warnings() -> None:
+    warned = CheckResult(findings=(leak(),), checked={"OWN-LEAK": 3})
+    async with inspecting(inspection(lambda: warned)) as (app, _):
+        assert "! 1 finding" in text_of(app).splitlines()[0]
+        assert "! 1 root cause" in text_of(app) and "✗" not in text_of(app).splitlines()[0]

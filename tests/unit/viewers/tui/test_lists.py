@@ -112,6 +112,20 @@ def test_evidence_is_a_table_with_the_broken_row_marked() -> None:
     ]
 
 
+def test_evidence_wider_than_its_room_goes_on_in_the_next_line_and_nothing_is_cut() -> None:
+    assert [row.plain for row in evidence_lines(swapped_move().evidence[0], 48)] == [
+        "accepted rows and their slots",
+        "  k  token     verify  source  target  engine",
+        "                  row                  moved",
+        "  0  R 11           0   42080   42080  42080 <-",
+        "                                       42080",
+        "  1  A 21           1   42081   42081  42081 <-",
+        "                                       42081",
+        "✗ 2  C 23           3   42083   42082  42083 <-",
+        "                                       42082",
+    ]
+
+
 def test_the_overview_fits_the_run_into_the_width() -> None:
     lengths = np.repeat(np.array([1, 4], np.int64), 500)
     assert columns(lengths, 10) == "▂▂▂▂▂█████"
