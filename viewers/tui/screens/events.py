@@ -115,7 +115,12 @@ class EventsScreen(InspectorScreen):
             self.inspector.open_step(Place(self._process, index))
 
     def action_on(self, by: int) -> None:
-        self.show(self._process, max(0, self._seq + by * AROUND))
+        first, last = self.inspector.inspection.process(self._process).span
+        to = min(max(first, self._seq + by * AROUND), last)
+        if to == self._seq:
+            self.inspector.say(f"no {'later' if by > 0 else 'earlier'} event was recorded")
+        else:
+            self.show(self._process, to)
 
     def action_find(self) -> None:
         self.query_one(Prompt).ask("seq", "go to event number")

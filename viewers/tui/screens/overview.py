@@ -21,7 +21,7 @@ from speckv_debug.viewers.tui.widgets.finding_detail import FindingDetail
 from speckv_debug.viewers.tui.widgets.finding_list import FindingList
 from speckv_debug.viewers.tui.widgets.lines import Said
 from speckv_debug.viewers.tui.widgets.missing_list import MissingList
-from speckv_debug.viewers.tui.widgets.pool_chart import PoolChart
+from speckv_debug.viewers.tui.widgets.pool_chart import NO_POOLS, PoolChart
 from speckv_debug.viewers.tui.widgets.process_list import ProcessLine, ProcessList
 
 
@@ -84,7 +84,9 @@ class OverviewScreen(InspectorScreen):
             self.query_one(PoolChart).show(None, "nothing was recorded")
 
     def _draw_pools(self, found: tuple[PoolSeries, ...]) -> None:
-        self.query_one(PoolChart).show(found[0] if found else None)
+        pools = self.inspector.inspection.process(self._process).pools
+        why = "no event moves a page" if pools else NO_POOLS
+        self.query_one(PoolChart).show(found[0] if found else None, why)
 
     def asking_failed(self, why: str) -> None:
         self.query_one(PoolChart).show(None, why)

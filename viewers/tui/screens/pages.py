@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 
-from speckv_debug.errors import SpeckvError
+from speckv_debug.errors import SpeckvError, UsageError
 from speckv_debug.model.text import printable
 from speckv_debug.replay.holders import PageHolders
 from speckv_debug.replay.page_map import PageMap
@@ -27,7 +27,7 @@ from speckv_debug.viewers.tui.widgets.lines import Said
 from speckv_debug.viewers.tui.widgets.page_detail import PageDetail
 from speckv_debug.viewers.tui.widgets.page_grid import PageGrid
 from speckv_debug.viewers.tui.widgets.page_legend import PageLegend
-from speckv_debug.viewers.tui.widgets.pool_chart import PoolChart
+from speckv_debug.viewers.tui.widgets.pool_chart import NO_POOLS, PoolChart
 from speckv_debug.viewers.tui.widgets.prompt import Prompt
 from speckv_debug.viewers.tui.widgets.scrub_bar import ScrubBar
 
@@ -90,6 +90,8 @@ class PagesScreen(ScrubbingScreen):
     def look(self, seq: int, tell: OnProgress) -> Found:
         """Runs beside the screen."""
         process = self.inspector.inspection.process(self.process)
+        if not process.pools:
+            raise UsageError(NO_POOLS)
         found = process.page_map(seq, self._pool, tell)
         page = self._page if self._page is not None else found.first
         inside = found.first <= page < found.first + len(found)

@@ -34,7 +34,7 @@ class ScrubbingScreen(InspectorScreen):
         super().__init__()
         self._process, self._seq = process, seq
         self._moments: Moments | None = None
-        self._grown, self._with_end = False, False
+        self._grown, self._with_end, self._owed = False, False, 0
 
     @property
     def process(self) -> str:
@@ -81,7 +81,7 @@ class ScrubbingScreen(InspectorScreen):
         """Show the state after event `seq` of a process."""
         if process != self._process:
             self._moments = None
-        self._process, self._seq, self._with_end = process, seq, False
+        self._process, self._seq, self._with_end, self._owed = process, seq, False, 0
         if self.is_mounted:
             self.name_place()
             self.ask_again()
@@ -108,12 +108,16 @@ class ScrubbingScreen(InspectorScreen):
         self.looked(what)
         self.draw_bar()
         self.name_place()
+        if owed := self._owed:
+            self._owed = 0
+            self.action_scrub(owed)
 
     def name_place(self) -> None:
         """Name process, what is shown, and the step."""
         found = self._moments
         if found is None or not len(found):
-            self.locate(self._process, *self.crumbs(), count="" if found is None else "no step")
+            owed = f"{self._owed:+,} when the steps are known" if self._owed else ""
+            self.locate(self._process, *self.crumbs(), count=owed if found is None else "no step")
             return
         step = f"{found.axis} {int(found.at[self._index])}"
         count = f"{self._index + 1:,} of {len(found):,}"
@@ -159,7 +163,11 @@ class ScrubbingScreen(InspectorScreen):
 
     def action_scrub(self, by: int) -> None:
         found = self._moments
-        if found is None or not len(found):
+        if found is None:
+            self._owed += by
+            self.name_place()
+            return
+        if not len(found):
             return
         to = found.bounded(self._index + by)
         if to == self._index:

@@ -13,6 +13,8 @@ from speckv_debug.viewers.tui.widgets.lines import Lines
 
 BETWEEN = " ▸ "
 LEAST = 6
+LONGEST = 20
+"""Cells from which on a long name gives way to what leads to it."""
 WAITING = "⋯"
 
 
@@ -56,6 +58,8 @@ class PlaceBar(Lines):
 
 def shortened(names: tuple[str, ...], room: int) -> list[str]:
     """The names, to be joined in `room` cells; what leads there gives way before the place itself, and in the end goes."""
+    if len(names) > 1 and _least(names) > room:
+        names = (*names[:-1], _cut(names[-1], max(LONGEST, room // 2)))
     while len(names) > 1 and _least(names) > room:
         names = names[1:]
     excess = sum(map(cell_len, names)) + len(BETWEEN) * (len(names) - 1) - room
@@ -65,6 +69,10 @@ def shortened(names: tuple[str, ...], room: int) -> list[str]:
         excess -= give
         cut.append(name if not give else set_cell_size(name, cell_len(name) - give - 1) + "…")
     return cut
+
+
+def _cut(name: str, most: int) -> str:
+    return name if cell_len(name) <= most else set_cell_size(name, most - 1) + "…"
 
 
 def _least(names: tuple[str, ...]) -> int:

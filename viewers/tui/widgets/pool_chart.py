@@ -27,6 +27,9 @@ ROWS: tuple[tuple[str, str, tuple[Use, ...]], ...] = (
     ("conflict", ink.BAD, (Use.CONFLICT,)),
 )
 """Word, style, the uses that are counted together."""
+NO_POOLS = "the pools are unknown: process.json is missing, or names none whose pages can be followed"
+FIRST = ("conflict", "nobody's", "unknown", "requests", "in use", "tree", "free")
+"""Those that stay where there is no room for all; the others give way before them."""
 
 
 class PoolChart(Panel):
@@ -51,11 +54,23 @@ class PoolChart(Panel):
         named = {} if series.followed else {"requests": "in use"}
         shown = [(named.get(word, word), style, _summed(series, uses)) for word, style, uses in ROWS]
         shown = [row for row in shown if row[2][1].any()]
+        gone = without_room([word for word, _, _ in shown], max(1, height - 1))
+        shown = [row for row in shown if row[0] not in gone]
         digits = len(f"{series.pages:,}")
         cells = max(8, width - 10 - 2 * digits - 5)
-        each = max(1, min(3, (height - 1) // max(1, len(shown))))
+        each = max(1, min(3, (height - 1 - bool(gone)) // max(1, len(shown))))
         found = [line for row in shown for line in _row(*row, series.pages, cells, each, digits)]
-        return [*found[: height - 1], _axis(series, cells)]
+        rest = [Content.styled(f"no room for {', '.join(gone)}", ink.DOUBT)] if gone else []
+        return [*found[: height - 1], *rest, _axis(series, cells)]
+
+
+def without_room(words: Sequence[str], room: int) -> list[str]:
+    """The kinds that are not drawn in so many lines, of which one names them."""
+    if len(words) <= room:
+        return []
+    by_weight = sorted(words, key=lambda word: FIRST.index(word) if word in FIRST else len(FIRST))
+    kept = by_weight[: max(0, room - 1)]
+    return [word for word in words if word not in kept]
 
 
 def _summed(series: PoolSeries, uses: Sequence[Use]) -> tuple[Ints, Ints]:

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 
 from speckv_debug.replay.page_map import Holder
+from speckv_debug.replay.pool_series import PoolSeries
 from speckv_debug.replay.pool_state import Use
 from speckv_debug.viewers.tui.inspection import OnProgress
 from speckv_debug.viewers.tui.moments import Moments
@@ -15,7 +16,9 @@ from speckv_debug.viewers.tui.screens.history import HistoryScreen
 from speckv_debug.viewers.tui.screens.pages import PagesScreen
 from speckv_debug.viewers.tui.screens.state import StateScreen
 from speckv_debug.viewers.tui.widgets.page_grid import PageGrid
-from tests.inspected import SmallProcess, SmallRun, broken, inspection, text_of
+from speckv_debug.viewers.tui.widgets.place_bar import shortened
+from speckv_debug.viewers.tui.widgets.pool_chart import NO_POOLS, without_room
+from tests.inspected import SmallProcess, SmallRun, broken, clean, inspection, text_of
 from tests.inspecting import here, inspecting, until
 
 CONFLICT_ROW = "····7777 777777rr ··8✗8888 88r···LL LLLLTTTT TTTT··ss ··~·w··· ····!??·"
@@ -176,3 +179,51 @@ async def test_the_smallest_terminal_has_a_map_and_the_page_in_words() -> None:
         assert "step 812" in lines[0] and "13 of 20" in lines[0]
         assert any("····7777" in line for line in lines) and "Quit" in lines[-1]
         assert "· free" in text_of(app)
+
+
+async def test_steps_asked_for_before_the_first_map_are_gone_when_it_is_there() -> None:
+    release = threading.Event()
+
+    class Slow(SmallProcess):
+        def moments(self, on_progress: OnProgress) -> Moments:
+            release.wait(60)
+            return super().moments(on_progress)
+
+    async with inspecting(inspection(clean, Slow(SmallRun()))) as (app, pilot):
+        await pilot.press("p", "]", "]", "]", "[")
+        assert "+2 when the steps are known" in text_of(app)
+        release.set()
+        await until(pilot, lambda: "step 802" in text_of(app) and "3 of 20" in text_of(app))
+
+
+async def test_without_any_known_pool_all_screens_say_the_same() -> None:
+    class Unknown(SmallProcess):
+        pools = ()
+
+        def series(self, on_progress: OnProgress) -> tuple[PoolSeries, ...]:
+            return ()
+
+    async with inspecting(inspection(clean, Unknown(SmallRun())), size=(200, 60), keys=()) as (app, pilot):
+        await until(pilot, lambda: NO_POOLS[:40] in text_of(app))
+        await pilot.press("p")
+        await until(pilot, lambda: "pages" in text_of(app).splitlines()[0] and NO_POOLS[:40] in text_of(app))
+
+
+async def test_there_are_no_events_behind_the_last_one() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("e", "right_square_bracket")
+        await until(pilot, lambda: "events around 700" in text_of(app))
+        await pilot.press("right_square_bracket")
+        await until(pilot, lambda: "no later event was recorded" in text_of(app))
+
+
+def test_a_long_name_gives_way_to_what_leads_to_it() -> None:
+    names = ("run.speckv", "tp0", "step 812", "request " + "x" * 300)
+    assert shortened(names, 60) == ["run.speckv", "tp0", "step 812", "request " + "x" * 21 + "…"]
+    assert shortened(("run.speckv", "step 812"), 60) == ["run.speckv", "step 812"]
+
+
+def test_kinds_without_room_are_named() -> None:
+    words = ["requests", "tree", "sessions", "free", "unknown", "nobody's"]
+    assert without_room(words, 6) == []
+    assert without_room(words, 5) == ["sessions", "free"]
