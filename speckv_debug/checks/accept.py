@@ -16,6 +16,8 @@ from speckv_debug.replay.ragged import NULL, Mask, any_per_list, mask
 from speckv_debug.replay.verifies import VerifyBatch
 
 NO_PATH = "accept_index does not name accept_len rows of the request's block"
+NO_DRAFTS, NO_PREDICTIONS = "no draft_tokens", "no predictions"
+TOO_SHORT = "draft_tokens or predictions do not reach all accepted rows"
 UNCOUNTED = "settings.num_non_draft is no number of rows"
 ACCEPT = "eagle_sample → verify_tree_greedy (accept_index, accept_token_num)"
 
@@ -150,11 +152,15 @@ def accept_chain(batch: VerifyBatch) -> Judgement:
     unlinked = ~batch.parents.present & ~chain
     broken, untold = edges(batch, unlinked | (simulated & ~chain))
     failed = broken & ~batch.padding
-    untold |= ~batch.ragged("target_predict").present
+    bare = untold | ~batch.ragged("target_predict").present
+    silent = untold & batch.of("sampling", "greedy") & ~batch.padding
     reasons = {
-        "the engine gives accept lengths only": batch.lengths_only & untold & ~batch.padding,
+        "the engine gives accept lengths only": batch.lengths_only & bare & ~batch.padding,
         NO_PATH: ~batch.path_known & ~batch.padding,
         "no tree links": unlinked & ~simulated & ~batch.padding & (batch.path.lengths > 1),
+        NO_DRAFTS: silent & ~batch.ragged("draft_tokens").present,
+        NO_PREDICTIONS: silent & ~batch.chosen.present,
+        TOO_SHORT: silent,
     }
     return verdict(failed, lambda i: _explain_chain(batch, i), reasons)
 
@@ -218,15 +224,19 @@ def accept_shift(batch: VerifyBatch) -> Judgement:
     out, kv = batch.on_path("predict"), batch.on_path("draft_tokens")
     last = path.within == path.lengths[owners] - 1
     following = np.append(kv[1:], NULL)
-    shifted = ~last & (out != following) & (out != NULL) & (following != NULL) & (not batch.tokens_rewritten)
+    compared = ~last & (not batch.tokens_rewritten)
+    shifted = compared & (out != following) & (out != NULL) & (following != NULL)
     bonus = batch.bonus_token[owners]
     broken = shifted | (last & (out != bonus) & (out != NULL) & (bonus != NULL))
     simulated = batch.simulated
     failed = any_per_list(broken, owners, len(batch)) & ~simulated & ~batch.padding
     excused = batch.padding | simulated
+    silent = any_per_list((out == NULL) | (compared & (following == NULL)), owners, len(batch)) & ~excused
     reasons = {
         NO_PATH: ~batch.path_known & ~excused,
         "no predict": ~batch.ragged("predict").present & ~excused,
+        NO_DRAFTS: silent & ~batch.ragged("draft_tokens").present,
+        TOO_SHORT: silent,
         "no bonus_token": (batch.bonus_token == NULL) & (path.lengths < 2) & ~excused,
     }
     return verdict(failed, lambda i: _explain_shift(batch, i), reasons)

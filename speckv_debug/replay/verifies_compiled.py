@@ -60,11 +60,11 @@ def tokens_follow(
         row = path[place] - origin
         out = predict[row] if row < len(predict) else NULL
         if place == n - 1:
-            return out in (NULL, bonus)
+            return out == bonus
         following = path[place + 1] - origin
         token = drafted[following] if following < len(drafted) else NULL
         choice = chosen[row] if row < len(chosen) else NULL
-        if token != NULL and ((out != NULL and out != token) or (greedy and choice not in (NULL, token))):
+        if token == NULL or out != token or (greedy and choice != token):
             return False
     return True
 

@@ -147,11 +147,25 @@ def test_rewritten_tokens_are_no_shift(judge: Build) -> None:
         ("accept_index", {"ACC-BLOCK", "ACC-CHAIN", "ACC-SHIFT"}),
         ("block_start", {"ACC-BLOCK", "ACC-CHAIN", "ACC-SHIFT"}),
         ("next_token", {"ACC-CHAIN"}),
-        ("predict", {"ACC-SHIFT"}),
+        ("predict", {"ACC-CHAIN", "ACC-SHIFT"}),
+        ("draft_tokens", {"ACC-CHAIN", "ACC-SHIFT"}),
     ],
 )
 def test_what_is_missing_is_unknown(judge: Build, missing: str, rules: set[str]) -> None:
     result = judge({missing: None})
+    assert not broken(result)
+    assert unknown(result) == rules
+
+
+@pytest.mark.parametrize(
+    ("columns", "rules"),
+    [
+        ({"predict": None, "sampling": "rejection"}, {"ACC-SHIFT"}),
+        ({"predict": None, "target_predict": [21, 23, 0, 31]}, {"ACC-SHIFT"}),
+    ],
+)
+def test_tokens_that_are_not_told_are_unknown(judge: Build, columns: dict[str, Any], rules: set[str]) -> None:
+    result = judge(columns)
     assert not broken(result)
     assert unknown(result) == rules
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from speckv_debug.checks.accept import accept_block, accept_chain, accept_count, accept_shift
+from speckv_debug.checks.accept import TOO_SHORT, accept_block, accept_chain, accept_count, accept_shift
 from speckv_debug.checks.location import verify_slots_from_row
 from speckv_debug.checks.rule import Judgement
 from speckv_debug.model.process import Process
@@ -95,6 +95,12 @@ def test_nothing_else_is_said_of_plain_verifies(rows: list[dict[str, Any]]) -> N
 def test_what_is_plain(change: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worthwhile, "COMPILED_FROM", 0)
     assert batch([VERIFY, VERIFY | change]).plain
+
+
+@pytest.mark.parametrize("change", [{"draft_tokens": [5, 6, 7]}, {"predict": [6, 8], "target_predict": [6]}])
+def test_lists_that_do_not_reach_all_accepted_rows_are_not_judged(change: dict[str, Any]) -> None:
+    for law in (accept_chain, accept_shift):
+        assert said(law, batch([VERIFY, VERIFY | change]), 0) == ([], {TOO_SHORT: [1]})
 
 
 @pytest.mark.parametrize("settings", [{"watermark": True}, {"num_non_draft": "?"}, {"simulate_acc_len": 2.0}])
