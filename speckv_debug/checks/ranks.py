@@ -32,7 +32,7 @@ def ranks_agree(ranks: RankAccepts) -> Judgement:
     stages of a pipeline have to agree in length.
 
     Exceptions: replicas of data parallelism serve their own requests; predictions at rows that are not accepted may
-    differ; a verify that the other rank was not seen to take part in is unknown, and so is all of a group of which one
+    differ; a verify that one of the two ranks was not seen to take part in is unknown, and so is all of a group of which one
     rank alone was recorded; what follows a difference starts from other lengths and is left unknown.
     """
     everything = np.ones(len(ranks), dtype=np.bool_)
@@ -41,13 +41,21 @@ def ranks_agree(ranks: RankAccepts) -> Judgement:
         return verdict(~everything, lambda i: _explain(ranks, i), {why: everything})
     reasons = {
         "several processes call themselves the same rank": everything & ranks.repeated,
-        "the other rank recorded no such verify of the request in this step": ranks.other < 0,
-        "the ranks' verifies of this step start from different lengths": ranks.started_apart,
-        "no accept_len on one of the ranks": ranks.undecided,
+        "this rank recorded no such verify of the request in this step": ranks.among_all(
+            np.zeros(len(ranks.other), dtype=np.bool_), unmatched=True
+        ),
+        "the other rank recorded no such verify of the request in this step": ranks.among_all(
+            ranks.other < 0
+        ),
+        "the ranks' verifies of this step start from different lengths": ranks.among_all(ranks.started_apart),
+        "no accept_len on one of the ranks": ranks.among_all(ranks.undecided),
     }
     untold = np.any(list(reasons.values()), axis=0)
-    wrong = np.any(list(ranks.differs.values()), axis=0)
-    return verdict(mask(wrong & ~untold), lambda i: _explain(ranks, i), reasons)
+    wrong = ranks.among_all(np.any(list(ranks.differs.values()), axis=0))
+    silent = {
+        f"one rank does not tell its {part}": ranks.among_all(where) for part, where in ranks.silent.items()
+    }
+    return verdict(mask(wrong & ~untold), lambda i: _explain(ranks, i), reasons | silent)
 
 
 def _explain(ranks: RankAccepts, i: int) -> Details:

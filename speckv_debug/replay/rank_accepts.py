@@ -49,6 +49,8 @@ class RankAccepts:
             earliest pipeline stage; None if it leads, or can't be told.
         other: For each verify the leader's verify of the same request and step, -1 if none or more than one.
         unsampled: TP ranks of the group that were not recorded, as far as the settings tell.
+        unmatched: The leader's verifies that this rank did not record; they stand behind this rank's own, and nothing
+            can be said of them.
     """
 
     reads = ("accept",)
@@ -62,11 +64,18 @@ class RankAccepts:
         self.unsampled = _unsampled(self.info, self.group) if self.leader is None else 0
 
     def __len__(self) -> int:
-        return len(self.mine.verifies) if self.leader is not None or self.unsampled else 0
+        own = len(self.mine.verifies) if self.leader is not None or self.unsampled else 0
+        return own + len(self.unmatched)
 
     def place(self, index: int) -> Place:
-        """Where the verify stands in this process."""
+        """Where the verify stands in this process, the leader's in its own."""
+        if (behind := index - len(self.mine.verifies)) >= 0:
+            return self.theirs.verifies.place(int(self.unmatched[behind]))
         return self.mine.verifies.place(index)
+
+    def among_all(self, own: Mask, unmatched: bool = False) -> Mask:
+        """A mask over this rank's verifies as one over all instances."""
+        return mask(np.append(own, np.full(len(self.unmatched), unmatched)))
 
     @property
     def staged(self) -> bool:
@@ -84,14 +93,25 @@ class RankAccepts:
         if process.label not in self._of:
             mine = process.info is self.info
             theirs = self.mine if mine else Decisions(verifies_of(process))
-            same = np.arange(len(self)) if mine else matched(self.mine.verifies, theirs.verifies)
+            same = np.arange(len(theirs.verifies)) if mine else matched(self.mine.verifies, theirs.verifies)
             self._of[process.label] = theirs, same
         return self._of[process.label]
 
     @cached_property
     def other(self) -> Int64s:
-        """Parallel to the instances, int64[n]."""
-        return np.full(len(self), -1, np.int64) if self.leader is None else self.of(self.leader)[1]
+        """Parallel to this rank's verifies, int64[n]."""
+        count = len(self.mine.verifies)
+        return np.full(count, -1, np.int64) if self.leader is None else self.of(self.leader)[1]
+
+    @cached_property
+    def unmatched(self) -> Int64s:
+        """See the class, int64[verifies of the leader that this rank lacks]."""
+        none = np.empty(0, dtype=np.int64)
+        if self.leader is None or (len(self.other) == len(self.theirs.verifies) and (self.other >= 0).all()):
+            return none
+        own, other = _coded_verifies(self.mine.verifies, self.theirs.verifies)
+        named = (self.theirs.verifies.step != NULL) & self.theirs.verifies.request.known
+        return np.flatnonzero(named & ~np.isin(other, own))
 
     @cached_property
     def started_apart(self) -> Mask:
@@ -104,6 +124,24 @@ class RankAccepts:
         """Where one of the two does not say how many rows it accepted."""
         mine, theirs = self.mine.verifies, self.theirs.verifies
         return mask((mine.accepted == NULL) | (self._of_other(theirs.accepted) == NULL))
+
+    @cached_property
+    def silent(self) -> dict[str, Mask]:
+        """Part → where one of the two verifies does not tell it; chain engines that give lengths only have no rows."""
+        if self.staged:
+            return {}
+        mine, theirs = self.mine.verifies, self.theirs.verifies
+        rows = self._both(self.mine.rows.present, self.theirs.rows.present)
+        rows |= self._both(mine.lengths_only, theirs.lengths_only)
+        predict = (batch.ragged("predict").present for batch in (mine, theirs))
+        return {"rows": mask(~rows), "tokens": mask(~self._both(*predict))}
+
+    def _both(self, mine: Mask, theirs: Mask) -> Mask:
+        """Where something holds of a verify and of the other's."""
+        found = np.zeros(len(self.other), dtype=np.bool_)
+        at = np.flatnonzero(self.other >= 0)
+        found[at] = mine[at] & theirs[self.other[at]]
+        return found
 
     @cached_property
     def differs(self) -> dict[str, Mask]:
@@ -152,17 +190,23 @@ def together(one: Process, other: Process) -> bool:
 
 def matched(mine: VerifyBatch, theirs: VerifyBatch) -> Int64s:
     """For each verify the other rank's of the same step and request, -1 if there is none or one of them is repeated."""
-    names = _coded(mine.request, theirs.request)
-    keys = [np.stack((batch.step, name), axis=1) for batch, name in zip((mine, theirs), names, strict=True)]
-    _, codes = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
-    codes = codes.reshape(-1)
-    own, other = codes[: len(mine)], codes[len(mine) :]
-    at = np.full(int(codes.max(initial=-1)) + 1, -1, dtype=np.int64)
+    own, other = _coded_verifies(mine, theirs)
+    count = 1 + int(max(own.max(initial=-1), other.max(initial=-1)))
+    at = np.full(count, -1, dtype=np.int64)
     at[other] = np.arange(len(other))
     for side in (own, other):
         at[np.bincount(side, minlength=len(at)) > 1] = -1
     known = (mine.step != NULL) & mine.request.known
     return np.where(known, at[own], -1)
+
+
+def _coded_verifies(mine: VerifyBatch, theirs: VerifyBatch) -> tuple[Int64s, Int64s]:
+    """Both as numbers that mean the same request and step."""
+    names = _coded(mine.request, theirs.request)
+    keys = [np.stack((batch.step, name), axis=1) for batch, name in zip((mine, theirs), names, strict=True)]
+    _, codes = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
+    codes = codes.reshape(-1)
+    return codes[: len(mine)], codes[len(mine) :]
 
 
 def _coded(mine: Texts, theirs: Texts) -> tuple[Int64s, Int64s]:

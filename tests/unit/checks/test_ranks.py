@@ -93,7 +93,30 @@ def test_a_rank_that_was_not_recorded(judge: Judge, verify: Callable[..., Line])
 
 def test_verifies_of_one_rank_alone(judge: Judge, verify: Callable[..., Line]) -> None:
     result = judged(judge, verify(), rank(1), verify(step=2), verify(step=1, request="b"))
-    assert reasons(result) == {"the other rank recorded no such verify of the request in this step": 2}
+    assert reasons(result) == {
+        "this rank recorded no such verify of the request in this step": 1,
+        "the other rank recorded no such verify of the request in this step": 2,
+    }
+
+
+def test_verifies_that_this_rank_lacks_are_counted(judge: Judge, verify: Callable[..., Line]) -> None:
+    result = judged(judge, verify(), verify(step=2, seq_len=13), rank(1), verify())
+    assert reasons(result) == {"this rank recorded no such verify of the request in this step": 1}
+    assert result.checked["ACC-RANK"] == 1
+    none = judged(judge, verify(), rank(1), {"event": "note", "level": "info", "text": "x"})
+    assert reasons(none) == {"this rank recorded no such verify of the request in this step": 1}
+
+
+@pytest.mark.parametrize(("missing", "part"), [("accept_index", "rows"), ("predict", "tokens")])
+def test_a_rank_that_does_not_tell(
+    missing: str, part: str, judge: Judge, verify: Callable[..., Line]
+) -> None:
+    for mine, theirs in (({missing: None}, {}), ({}, {missing: None})):
+        result = judged(judge, verify(**mine), rank(1), verify(**theirs))
+        assert reasons(result) == {f"one rank does not tell its {part}": 1}
+    other = verify(**{missing: None}, accept_len=2)
+    (finding,) = judged(judge, verify(), rank(1), other).findings
+    assert "accept_len" in finding.message
 
 
 def test_a_verify_recorded_twice_names_no_other(judge: Judge, verify: Callable[..., Line]) -> None:
