@@ -39,11 +39,15 @@ def verify_slots_from_row(batch: VerifyBatch) -> Judgement:
         return kept(len(batch))
     loc, table = batch.ragged("out_cache_loc"), batch.ragged("table_slots")
     due = table.at(loc.owners, loc.within)
-    inside = (due != NULL) & ((loc.within < batch.width[loc.owners]) | (batch.width[loc.owners] == NULL))
-    failed = any_per_list(inside & (loc.values != due), loc.owners, len(batch)) & ~batch.padding
+    inside = (loc.within < batch.width[loc.owners]) | (batch.width[loc.owners] == NULL)
+    wrong = inside & (due != NULL) & (loc.values != due)
+    failed = any_per_list(wrong, loc.owners, len(batch)) & ~batch.padding
     reasons = {
         "no out_cache_loc": ~loc.present & ~batch.padding,
         "no table_slots": ~table.present & ~batch.padding,
+        "out_cache_loc is shorter than the verify": (loc.lengths < batch.width) & ~batch.padding,
+        "table_slots is shorter than the verify": any_per_list(inside & (due == NULL), loc.owners, len(batch))
+        & ~batch.padding,
     }
     return verdict(failed, lambda i: _explain_row(batch, i), reasons)
 
@@ -151,18 +155,20 @@ def slots_in_range(events: SlotEvents) -> Judgement:
     """Every slot lies in its pool: 0 <= slot < slots + reserved.
 
     Exceptions: -1 in a row of a forward or verify that pads the batch, where it is masked; the reserved dummy page counts; pools
-    have sizes of their own.
+    have sizes of their own; peers of a window (`swa_map`) lie in its pool; where a sidecar row or a reference names pages,
+    these lie below the pool's number of pages.
     """
     failed, bare, unsized = (np.zeros(len(events), dtype=np.bool_) for _ in range(3))
     for table, rows in events.rows.items():
-        bound, masked = events.bounds(table), events.masked(table)
-        outside, named = np.zeros(len(bound), dtype=np.bool_), np.zeros(len(bound), dtype=np.bool_)
-        for slots in events.slots(table).values():
-            outside |= _outside(slots, bound, masked)
+        bounds, masked = events.bounds(table), events.masked(table)
+        outside, named, endless = (np.zeros(len(masked), dtype=np.bool_) for _ in range(3))
+        for name, slots in events.slots(table).items():
+            outside |= _outside(slots, bounds[name], masked)
             named |= slots.present
-        if (outside | ~named | (bound == NULL)).any():
+            endless |= bounds[name] == NULL
+        if (outside | ~named | endless).any():
             at = events.at[table]
-            failed[at], bare[at], unsized[at] = outside[rows], ~named[rows], (bound == NULL)[rows]
+            failed[at], bare[at], unsized[at] = outside[rows], ~named[rows], endless[rows]
     reasons = {"no slots": bare, "the pool's size is not known": unsized}
     return verdict(failed, lambda i: _explain_range(events, i), reasons)
 
@@ -180,23 +186,27 @@ def _outside(slots: Ragged, bound: Int64s, masked: Mask) -> Mask:
 
 def _explain_range(events: SlotEvents, i: int) -> Details:
     table, row = events.event(i)
-    bound = number(events.bounds(table)[row])
+    bounds = {name: number(bound[row]) for name, bound in events.bounds(table).items()}
     rows: list[tuple[Cell, ...]] = []
     for name, column in events.slots(table).items():
+        bound = bounds[name]
         for k, slot in enumerate(column[row].tolist()):
             if slot < 0 or (bound is not None and slot >= bound):
                 rows.append((name, k, slot))
     wild = tuple(dict.fromkeys(int(str(row[2])) for row in rows))
-    valid = f"[0, {bound})" if bound is not None else "0 or more"
-    place = events.place(i)
+    first, place = str(rows[0][0]), events.place(i)
+    valid = f"[0, {bounds[first]})" if bounds[first] is not None else "0 or more"
+    of_pages = events.of_pages(table, place.pool)
+    unit, pool = "page" if of_pages else "slot", events.pool_of(first, place.pool)
     return Details(
-        message=f"{table} names slot {wild[0]}, which lies outside pool {place.pool or events.info.main_pool}",
-        expected=f"slots in {valid}",
+        message=f"{table} names {unit} {wild[0]}, which lies outside pool {pool}",
+        expected=f"{unit}s in {valid}",
         actual=f"{list(wild[:8])}{' …' if wild[8:] else ''}",
-        slots=wild[:64],
+        slots=None if of_pages else wild[:64],
+        pages=wild[:64] if of_pages else None,
         evidence=(
             Evidence(
-                title=f"{table} at seq {place.seq}", columns=("list", "entry", "slot"), rows=tuple(rows[:64])
+                title=f"{table} at seq {place.seq}", columns=("list", "entry", unit), rows=tuple(rows[:64])
             ),
         ),
     )

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from speckv_debug.model.process import Process
+from speckv_debug.model.process import Pool, Process
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.namespaces import COUNTED
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask
 from speckv_debug.replay.unions import EventUnion
 from speckv_debug.replay.verifies import VerifyBatch
@@ -25,6 +26,14 @@ SLOT_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "transfer": ("slots",),
 }
 """List columns that hold slot ids."""
+RANGED: Mapping[str, tuple[str, ...]] = {
+    **SLOT_COLUMNS,
+    "swa_map": ("full_slots", "swa_slots"),
+    "page_ref": ("pages",),
+}
+"""The same, and those that hold ids of another kind: peers in a window's pool, pages kept by counted references."""
+PAGED = ("table_write", "page_ref")
+"""Tables that name the pages of a sidecar's pool, not its slots."""
 OPTIONAL = ("cache", "transfer")
 """Tables of which some kinds name no slots by nature."""
 
@@ -33,17 +42,38 @@ class SlotEvents(EventUnion):
     """Events that name slots; a refused alloc, and a cache or transfer event without slots, are none."""
 
     def __init__(self, columns: Callable[[str], Columns], verifies: VerifyBatch, info: Process) -> None:
-        tables = {name: columns(name) for name in SLOT_COLUMNS}
+        tables = {name: columns(name) for name in RANGED}
         super().__init__(tables, {name: _named(name, table) for name, table in tables.items()})
         self.info, self.verifies = info, verifies
+        windows = [pool.name for pool in info.pools if pool.kind == "swa"]
+        self._window = windows[0] if len(windows) == 1 else None
+        self._counted = next((pool.name for pool in info.pools if pool.kind == COUNTED), None)
 
-    def bounds(self, table: str) -> Int64s:
-        """Exclusive bound of valid ids for each event of a table, NULL where the pool's size is unknown."""
-        sizes = {pool.name: pool.id_bound for pool in self.info.pools}
-        known = {name: NULL if bound is None else bound for name, bound in sizes.items()}
-        if table == "accept":
-            return np.full(len(self.tables[table]), known.get(self.info.main_pool, NULL), dtype=np.int64)
-        return by_pool(self.tables[table].texts("pool"), self.info, known, NULL)
+    def bounds(self, table: str) -> Mapping[str, Int64s]:
+        """List column → exclusive bound of valid ids for each event of a table, NULL where the pool's size is unknown."""
+        size, count = len(self.tables[table]), {pool.name: _bound(pool) for pool in self.info.pools}
+        if table in ("accept", "swa_map"):
+            main, window = (count.get(name or "", NULL) for name in (self.info.main_pool, self._window))
+            bounds = {name: main for name in RANGED[table]} | (
+                {"swa_slots": window} if table == "swa_map" else {}
+            )
+            return {name: np.full(size, bound, dtype=np.int64) for name, bound in bounds.items()}
+        if table in PAGED:
+            count |= {pool.name: _page_bound(pool) for pool in self.info.pools if _names_pages(pool)}
+        pools, absent = self.tables[table].texts("pool"), count.get(self._counted or "", NULL)
+        bound = by_pool(pools, self.info, count, NULL)
+        bound = np.where(pools.known, bound, absent) if table == "page_ref" else bound
+        return dict.fromkeys(RANGED[table], bound)
+
+    def pool_of(self, column: str, named: str | None) -> str | None:
+        """Name of the pool that the ids of a column are of, by what the event names."""
+        unnamed = {"swa_slots": self._window, "pages": self._counted}
+        return named or unnamed.get(column, self.info.main_pool)
+
+    def of_pages(self, table: str, named: str | None) -> bool:
+        """Whether the ids of an event are those of pages, not of slots."""
+        pool = self.info.pool(self.pool_of(RANGED[table][0], named))
+        return table in PAGED and pool is not None and _names_pages(pool)
 
     def masked(self, table: str) -> Mask:
         """Events in which -1 stands for a slot that is not written: rows of a forward or verify that pad the batch."""
@@ -54,7 +84,7 @@ class SlotEvents(EventUnion):
 
     def slots(self, table: str) -> Mapping[str, Ragged]:
         """The list columns of a table that hold slot ids."""
-        return {name: self.tables[table].lists(name) for name in SLOT_COLUMNS[table]}
+        return {name: self.tables[table].lists(name) for name in RANGED[table]}
 
 
 class DummyRows(EventUnion):
@@ -144,7 +174,7 @@ def padding_rows(forward: Columns) -> Mask:
 
 def _named(table: str, columns: Columns) -> Mask:
     present = np.zeros(len(columns), dtype=np.bool_)
-    for name in SLOT_COLUMNS[table]:
+    for name in RANGED[table]:
         present |= columns.lists(name).present
     if table in OPTIONAL:
         return present
@@ -153,6 +183,22 @@ def _named(table: str, columns: Columns) -> Mask:
         if table == "alloc"
         else np.ones(len(columns), dtype=np.bool_)
     )
+
+
+def _bound(pool: Pool) -> int:
+    """Exclusive bound of a pool's slots, NULL where unknown."""
+    return NULL if pool.id_bound is None else pool.id_bound
+
+
+def _page_bound(pool: Pool) -> int:
+    """The same of its pages."""
+    size = pool.page_size or 0
+    return NULL if pool.id_bound is None or size < 1 else -(-pool.id_bound // size)
+
+
+def _names_pages(pool: Pool) -> bool:
+    """Whether request rows and references name the pool's pages."""
+    return pool.kind == COUNTED or pool.owner == "sidecar"
 
 
 def _sum(first: Int64s, second: Int64s) -> Int64s:

@@ -67,6 +67,15 @@ def test_a_verify_through_the_slots_of_the_round_before(judge: Build, verify: Bu
     assert {30, 33} <= set(finding.slots or ())
 
 
+@pytest.mark.parametrize("slots", [[], [100, 101, 102]])
+def test_a_row_that_is_not_told_whole_is_unknown(judge: Build, verify: Build, slots: list[int]) -> None:
+    result = judge(verify(table_slots=slots), only=("LOC-ROW",))
+    assert [u.why for u in result.unknown] == ["table_slots is shorter than the verify"]
+    assert not result.findings and not result.checked["LOC-ROW"]
+    moved = judge(verify(table_slots=[99, *slots[1:]]), only=("LOC-ROW",))
+    assert broken(moved) == [("LOC-ROW", "a")]
+
+
 def test_one_forward_writes_a_slot_for_two_requests(judge: Build) -> None:
     result = judge(forward("a", 1, [20, 21]), forward("b", 2, [22, 21]))
     assert broken(result) == [("LOC-UNIQ", "a"), ("LOC-UNIQ", "b")]
@@ -124,6 +133,51 @@ def test_every_table_that_names_slots(
     result = judge(line | {column: slots}, only=("LOC-RANGE",))
     assert [finding.slots for finding in result.findings] == ([wild] if wild else [])
     assert result.checked["LOC-RANGE"] == 1
+
+
+BESIDE = [
+    *POOLS,
+    {"name": "swa", "kind": "swa", "slots": 32, "page_size": 16, "reserved_slots": 16},
+    {"name": "c128", "kind": "c128", "slots": 64, "page_size": 4, "reserved_slots": 4, "owner": "sidecar"},
+]
+MAP: dict[str, Any] = {"event": "swa_map", "full_slots": [79], "swa_slots": [47]}
+REF: dict[str, Any] = {
+    "event": "page_ref",
+    "pool": "c128",
+    "action": "retain",
+    "holder": "row:1",
+    "pages": [16],
+}
+SIDECAR: dict[str, Any] = {
+    "event": "table_write",
+    "pool": "c128",
+    "row": 1,
+    "epoch": 1,
+    "start": 0,
+    "slots": [16],
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (MAP | {"full_slots": [80]}, "slot 80, which lies outside pool full"),
+        (MAP | {"swa_slots": [48]}, "slot 48, which lies outside pool swa"),
+        (REF | {"pages": [17]}, "page 17, which lies outside pool c128"),
+        (REF | {"pages": [17], "pool": None}, "page 17, which lies outside pool c128"),
+        (SIDECAR | {"slots": [17]}, "page 17, which lies outside pool c128"),
+    ],
+)
+def test_peers_and_pages_have_bounds_of_their_own(judge: Build, line: dict[str, Any], said: str) -> None:
+    clean = judge(MAP, REF, SIDECAR, only=("LOC-RANGE",), pools=BESIDE)
+    assert not clean.findings and clean.checked["LOC-RANGE"] == 3
+    (finding,) = judge(line, only=("LOC-RANGE",), pools=BESIDE).findings
+    assert said in finding.message and (finding.pages or finding.slots) == (int(said.split()[1][:-1]),)
+
+
+def test_a_window_of_unknown_size_bounds_nothing(judge: Build) -> None:
+    result = judge(MAP, only=("LOC-RANGE",))
+    assert [unknown.why for unknown in result.unknown] == ["the pool's size is not known"]
 
 
 def test_each_pool_has_its_own_size(judge: Build) -> None:
