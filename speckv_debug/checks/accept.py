@@ -9,8 +9,9 @@ import numpy as np
 from speckv_debug.checks.evidence import accept_entries, draft_tree, number, row_name, strips, value_at
 from speckv_debug.checks.rule import ERROR, Details, Indices, Judgement, rule
 from speckv_debug.checks.verdict import kept, verdict
-from speckv_debug.model.finding import Evidence
+from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.text import quantity
+from speckv_debug.replay.blocks import due_starts
 from speckv_debug.replay.chains import edges
 from speckv_debug.replay.ragged import NULL, Mask, any_per_list, mask
 from speckv_debug.replay.verifies import VerifyBatch
@@ -83,6 +84,9 @@ def _explain_count(batch: VerifyBatch, i: int) -> Details:
 def accept_block(batch: VerifyBatch) -> Judgement:
     """The accepted rows are distinct rows of the request's own block, and the first is its root.
 
+    Blocks of one step are disjoint, and where all requests verify `num_draft_tokens` rows, one begins where the other
+    ends.
+
     Exceptions: rows may be of the whole batch or local (`settings.accept_index_rows`); what lies behind accept_len is
     padding; rows that pad the batch.
     """
@@ -97,6 +101,7 @@ def accept_block(batch: VerifyBatch) -> Judgement:
     bare = batch.width == NULL
     no_origin = batch.origin == NULL
     failed = wrong & index.present & ~bare & ~no_origin & ~batch.padding
+    failed |= due_starts(batch) != NULL
     reasons = {
         "the engine gives accept lengths only": ~index.present & batch.lengths_only & ~batch.padding,
         "no accept_index": ~index.present & ~batch.padding,
@@ -115,6 +120,8 @@ def _repeated(owners: Indices, local: Indices, judged: Mask, count: int) -> Mask
 
 
 def _explain_block(batch: VerifyBatch, i: int) -> Details:
+    if (due := int(due_starts(batch)[i])) != NULL:
+        return _explain_place(batch, i, due)
     origin, width = int(batch.origin[i]), int(batch.width[i])
     path = batch.ragged("accept_index")[i].tolist()[: int(batch.accepted[i])]
     wrong = [
@@ -127,6 +134,28 @@ def _explain_block(batch: VerifyBatch, i: int) -> Details:
         expected=f"root row {origin} first, then distinct rows of [{origin}, {origin + width})",
         actual=f"rows {path}",
         evidence=(accept_entries(batch, i, tuple(wrong)),),
+    )
+
+
+def _explain_place(batch: VerifyBatch, i: int, due: int) -> Details:
+    others = np.flatnonzero(batch.step == batch.step[i])
+    rows: list[tuple[Cell, ...]] = [
+        (batch.request[k], number(batch.batch_index[k]), number(batch.block_start[k]), number(batch.width[k]))
+        for k in others.tolist()
+    ]
+    start = int(batch.block_start[i])
+    return Details(
+        message=f"the request's block begins at row {start} of the batch, the rows before it end at {due}",
+        expected=f"a block that begins at row {due}",
+        actual=f"rows [{start}, {start + int(batch.width[i])})",
+        evidence=(
+            Evidence(
+                title="blocks of the batch",
+                columns=("request", "batch index", "block_start", "width"),
+                rows=tuple(rows[:64]),
+                marked=tuple(k for k, other in enumerate(others[:64].tolist()) if other == i),
+            ),
+        ),
     )
 
 

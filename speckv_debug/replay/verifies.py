@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.model.process import Process
+from speckv_debug.replay.blocks import due_starts
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import (
@@ -123,7 +124,8 @@ class VerifyBatch:
         flags = np.stack((self.of("layout", "chain"), self.of("sampling", "greedy")))
         present, offsets = np.stack([each.present for each in lists]), np.stack([e.offsets for e in lists])
         values = tuple(frozen(each.values) for each in lists)
-        return bool(all_plain(numbers, flags, present, offsets, values, self.non_draft or 0))
+        plain = all_plain(numbers, flags, present, offsets, values, self.non_draft or 0)
+        return bool(plain and (due_starts(self) == NULL).all())
 
     @property
     def plain_paths(self) -> tuple[Int64s, Int64s, Int64s, Int64s]:

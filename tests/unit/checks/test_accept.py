@@ -96,6 +96,39 @@ def test_rows_of_the_block_instead_of_the_batch(judge: Build) -> None:
     assert set(broken(judge({}, second))) == {"ACC-BLOCK"}
 
 
+SECOND = {"request": "b", "row": 2, "batch_index": 1, "block_start": 4, "accept_index": [4, 5, 7]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings"),
+    [
+        ({"block_start": 0, "accept_index": [0, 1, 3]}, {}),
+        ({"block_start": 3, "accept_index": [3, 4, 6]}, {}),
+        ({"block_start": 5, "accept_index": [5, 6, 8]}, {"num_draft_tokens": 4}),
+    ],
+)
+def test_blocks_of_a_step_lie_one_behind_the_other(
+    judge: Build, columns: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    (finding,) = judge({}, SECOND | columns, **settings).findings
+    assert (finding.rule, finding.request) == ("ACC-BLOCK", "b")
+    assert "the rows before it end at 4" in finding.message
+    assert not broken(judge({}, SECOND, **settings))
+    assert not broken(judge({}, SECOND | columns | {"step": 2, "batch_index": 2}, **settings))
+
+
+def test_the_first_block_begins_at_the_first_row(judge: Build) -> None:
+    moved = {"block_start": 4, "accept_index": [4, 5, 7]}
+    assert broken(judge(moved, num_draft_tokens=4)) == ["ACC-BLOCK"]
+    assert not broken(judge(moved | {"batch_index": 1}, num_draft_tokens=4))
+
+
+def test_a_ragged_batch_may_leave_rows_out(judge: Build) -> None:
+    gap = SECOND | {"block_start": 8, "accept_index": [8, 9, 11]}
+    assert not broken(judge({}, gap, num_draft_tokens=8))
+    assert not broken(judge(SECOND, {}, num_draft_tokens=4))
+
+
 def test_two_non_draft_tokens(judge: Build) -> None:
     assert not broken(judge({"num_correct_drafts": 1}, num_non_draft=2))
     assert broken(judge({"num_correct_drafts": 2}, num_non_draft=2)) == ["ACC-COUNT"]

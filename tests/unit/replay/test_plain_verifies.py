@@ -35,6 +35,7 @@ CHANGES = {
     "width": (None, 3, 5, 0),
     "block_start": (None, 0, 3),
     "accept_len": (None, 0, 1, 2, 4),
+    "batch_index": (None, 0, 1),
     "num_correct_drafts": (None, 0, 3),
     "bonus_token": (None, 8),
 }
@@ -44,7 +45,10 @@ LISTS = [name for name, value in VERIFY.items() if isinstance(value, list)]
 @st.composite
 def verifies(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Some plain verifies, in which a value or two may be another."""
-    rows = [dict(VERIFY) for _ in range(draw(st.integers(1, 3)))]
+    rows = [
+        dict(VERIFY) | {"step": draw(st.integers(at, 3)), "request": "abc"[at]}
+        for at in range(draw(st.integers(1, 3)))
+    ]
     for _ in range(draw(st.integers(0, 2))):
         row = draw(st.sampled_from(rows))
         name = draw(st.sampled_from([*CHANGES, *LISTS, *LISTS]))
@@ -94,7 +98,7 @@ def test_nothing_else_is_said_of_plain_verifies(rows: list[dict[str, Any]]) -> N
 )
 def test_what_is_plain(change: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worthwhile, "COMPILED_FROM", 0)
-    assert batch([VERIFY, VERIFY | change]).plain
+    assert batch([VERIFY, VERIFY | {"step": 1} | change]).plain
 
 
 @pytest.mark.parametrize("change", [{"draft_tokens": [5, 6, 7]}, {"predict": [6, 8], "target_predict": [6]}])
