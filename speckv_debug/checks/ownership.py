@@ -72,7 +72,8 @@ def no_live_page_freed(reclaims: EventFacts) -> Judgement:
 def no_use_after_free(uses: EventFacts) -> Judgement:
     """No row, session or tree node that is used refers to a page in the free list.
 
-    Judged when it is used: at a forward, a verify, a match, an insert, a session's save and restore.
+    Judged when it is used: at a forward, a verify, a match, an insert, a session's save and restore, and where a transfer
+    begins that reads (`send`, `d2h`, `to_host`); one that writes may come before there is a row.
 
     Exceptions: row entries behind the allocated length are stale; a duplicate is freed before the table write that drops
     it; the pages of an ended request are freed while its last verify is in flight.

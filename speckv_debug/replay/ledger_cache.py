@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 NAMELESS = "a session_save does not name its request: whose pages the session keeps is not known"
 USES = ("insert", "match", "session_save", "session_restore")
 RESET = "the tree that held the page was reset, and the page was not seen since"
+READING = ("send", "d2h", "to_host")
+"""Directions of transfers that read the pages; others write them, into pages that no request may use yet."""
 HOLDING = ("insert", "evict", "session_save", "session_restore")
 
 
@@ -31,7 +33,7 @@ def cache(ledger: Ledger, index: int) -> None:
     if not followed or action not in USES or not rows.count(index):
         ledger.facts.mark("dangling", "cache", index, SKIP)
     else:
-        _judge_use(ledger, index, pages)
+        _judge_use(ledger, "cache", index, pages)
     if followed and action in HOLDING:
         ledger.need_slots("cache", index)
     if followed and action in ACTIONS:
@@ -43,6 +45,8 @@ def transfer(ledger: Ledger, index: int) -> None:
     rows = ledger.events.slots["transfer"]
     book, pages = ledger.books[rows.namespace[index]], np.unique(rows.pages(index))
     if rows.texts("action")[index] == "begin":
+        if book is ledger.main and rows.texts("direction")[index] in READING and len(pages):
+            _judge_use(ledger, "transfer", index, pages)
         book.moving[pages] += 1
     else:
         book.moving[pages] = np.maximum(book.moving[pages] - 1, 0)
@@ -50,13 +54,14 @@ def transfer(ledger: Ledger, index: int) -> None:
             ledger.totals.doubt(pages)
 
 
-def _judge_use(ledger: Ledger, index: int, pages: Int64s) -> None:
+def _judge_use(ledger: Ledger, table: str, index: int, pages: Int64s) -> None:
     state = ledger.main.state[pages]
     least = lowest(state)
-    ledger.facts.mark("dangling", "cache", index, ledger.why if least == UNKNOWN else PASS)
+    ledger.facts.mark("dangling", table, index, ledger.why if least == UNKNOWN else PASS)
     if least < HELD and (state == FREE).any():
         freed = tuple(np.unique(pages[state == FREE]).tolist())
-        ledger.facts.fail("dangling", "cache", index, Broken(way="cached", pages=freed))
+        way = "cached" if table == "cache" else "read"
+        ledger.facts.fail("dangling", table, index, Broken(way=way, pages=freed))
 
 
 def _insert(ledger: Ledger, index: int, pages: Int64s) -> None:

@@ -14,7 +14,7 @@ JUDGED = {
     "double": ("free",),
     "unsafe": ("free", "release"),
     "alias": ("alloc", "table_write"),
-    "dangling": ("forward", "accept", "cache"),
+    "dangling": ("forward", "accept", "cache", "transfer"),
     "owned": ("forward", "accept"),
     "totals": ("pool_stat", "cache"),
     "orphan": ("table_write",),
@@ -22,7 +22,7 @@ JUDGED = {
 }
 """What is judged at which events: freed twice, freed while in use, held twice, used while free, written by its holder, the
 sum of the pool and the locks of the tree, overwritten in a row, put into the tree."""
-RARE = (("orphan", "table_write"), ("publish", "cache"), ("totals", "cache"))
+RARE = (("orphan", "table_write"), ("publish", "cache"), ("totals", "cache"), ("dangling", "transfer"))
 """Of which most events are no instance."""
 
 

@@ -69,6 +69,36 @@ def test_a_grouped_free_of_a_page_that_went_back_meanwhile() -> None:
 # ---- OWN-UAF --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("direction", ["send", "d2h", "to_host"])
+def test_a_transfer_reads_freed_pages(direction: str) -> None:
+    run = Run(4)
+    run.start(1, span(8, 16))
+    run.end(1, span(8, 16))
+    run.step = 5
+    run.add("transfer", action="begin", direction=direction, request="r1", pool="full", slots=span(8, 12))
+    run.add("transfer", action="end", direction=direction, request="r1", pool="full", slots=span(8, 12))
+    found = only_finding(run, "OWN-UAF")
+    assert (found.step, found.request, found.pages) == (5, "r1", (2,))
+    assert found.message.startswith("transfer reads page 2")
+
+
+@pytest.mark.parametrize("direction", ["receive", "h2d", None])
+def test_a_transfer_that_writes_comes_before_there_is_a_use(direction: str | None) -> None:
+    run = Run(4)
+    run.start(1, span(8, 16))
+    run.end(1, span(8, 16))
+    run.add("transfer", action="begin", direction=direction, request="r2", pool="full", slots=span(8, 12))
+    assert not run.check("OWN-UAF").findings
+
+
+def test_a_transfer_that_reads_pages_of_its_request() -> None:
+    run = Run(4)
+    run.start(1, span(8, 16))
+    run.add("transfer", action="begin", direction="send", request="r1", pool="full", slots=span(8, 12))
+    result = run.check("OWN-UAF")
+    assert not result.findings and result.checked["OWN-UAF"] == 1
+
+
 def test_a_freed_duplicate_is_read() -> None:
     run = shared_prefix()
     run.free(span(20, 28), 2, "duplicate_prefix")
