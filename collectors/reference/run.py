@@ -174,6 +174,7 @@ def _settings(config: EngineConfig) -> dict[str, Any]:
     windowed = {
         "sliding_window": config.window,
         "swa_eviction_interval": config.eviction_interval,
+        "swa_retain_floor": False,
         "unified_memory": False,
     }
     return {

@@ -164,9 +164,12 @@ class WindowEvictions(Picked):
     def patience(self) -> int | None:
         """Positions that may be waiting: the interval, a page, and what two verifies commit; None if unknown.
 
-        Where recurrent state is kept too, the engine may keep the window behind a checkpoint of it (`swa_retain_floor`).
+        A tree may keep the window behind a checkpoint of recurrent state (`swa_retain_floor`): as the setting of that name
+        says, which is unknown without it where there is such state.
         """
-        if self.interval is None or any(pool.kind == "mamba" for pool in self.info.pools):
+        floor = self.info.settings.get("swa_retain_floor")
+        recurrent = any(pool.kind == "mamba" for pool in self.info.pools)
+        if self.interval is None or floor or (floor is None and recurrent):
             return None
         width = self.info.settings.get("num_draft_tokens")
         return self.interval + self.page_size + 2 * max(1, width if isinstance(width, int) else 1)

@@ -150,6 +150,11 @@ def test_up_to_an_interval_may_wait(judge: Build) -> None:
             {"pools": [*POOLS, {"name": "mamba", "kind": "mamba", "slots": 4}]},
             "how often the engine evicts is not known",
         ),
+        (
+            [PROMPT, lengths(200, 0)],
+            {"settings": SETTINGS | {"swa_retain_floor": True}},
+            "how often the engine evicts is not known",
+        ),
     ],
 )  # fmt: skip
 def test_what_can_t_be_judged(
@@ -157,6 +162,13 @@ def test_what_can_t_be_judged(
 ) -> None:
     result = judge("ST-SWA", *lines, **(HEAD | head))
     assert not result.findings and [each.why for each in result.unknown] == [why]
+
+
+def test_beside_recurrent_state_a_tree_without_a_floor_is_judged(judge: Build) -> None:
+    head = HEAD | {"pools": [*POOLS, {"name": "mamba", "kind": "mamba", "slots": 4}]}
+    head |= {"settings": SETTINGS | {"swa_retain_floor": False}}
+    (finding,) = judge("ST-SWA", PROMPT, lengths(200, 0), **head).findings
+    assert finding.severity is Severity.WARNING
 
 
 def test_reports_without_a_cursor_are_no_instances(judge: Build) -> None:
