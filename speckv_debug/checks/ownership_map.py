@@ -27,7 +27,7 @@ def one_peer_each(peers: PeerMaps) -> Judgement:
     """A full slot gets its peer in the window's pool at its grant and loses it at its free; no two slots share a peer.
 
     A slot gets no other peer while it has one, none while it is free, and none that the window's allocator has not granted,
-    where its grants are recorded. At a pool_stat as many pages hold a peer as are not available.
+    where its grants are recorded. At the first launch behind a free, and at the next grant, the slot has none. At a pool_stat as many pages hold a peer as are not available.
 
     Exceptions: 0 is no peer, so that slots behind the window (tombstones), of a transfer that takes the tail alone, or of a
     ring a request need none; the tree may move a peer to its own slot, once the other has lost it; a free in a group
@@ -39,10 +39,14 @@ def one_peer_each(peers: PeerMaps) -> Judgement:
     for hit in (peers.shared, peers.replaced, peers.unowned, peers.ungranted):
         failed |= peers.over(hit, "swa_map")
     failed |= peers.over(peers.leftover, "alloc")
+    failed |= peers.over(peers.frees_mapped & ~peers.frees.ends, "free")
     counted = peers.over(np.ones(len(peers.rows["pool_stat"]), dtype=np.bool_), "pool_stat")
     failed |= peers.over(peers.miscounted, "pool_stat") & peers.whole
     reasons = {
         "no full_slots and swa_slots of one length, or no slots": ~peers.told,
+        "the recording ends before the free is settled": peers.over(
+            peers.frees_mapped & peers.frees.ends, "free"
+        ),
         "the mapping was not recorded from its beginning": counted & (not peers.whole),
     }
     return verdict(failed, lambda i: _explain(peers, i), reasons)
@@ -56,6 +60,8 @@ def _explain(peers: PeerMaps, i: int) -> Details:
         number = int(np.searchsorted(peers.rows[table], row))
         owners, slots = peers.grants
         return _explain_leftover(peers, i, slots[(owners == number) & peers.leftover])
+    if table == "free":
+        return _explain_kept(peers, i, int(np.searchsorted(peers.rows[table], row)))
     mine = peers.entries.event == row
     for hit, explain in (
         (peers.shared, _explain_shared),
@@ -126,6 +132,19 @@ def _explain_leftover(peers: PeerMaps, i: int, slots: Int64s) -> Details:
         f"{more(slots)}",
         expected="a free clears the mapping of the slots that it returns",
         actual=f"full slot {full} is mapped to {swa} at its grant",
+        slots=tuple(slots.tolist()),
+        evidence=(_history(peers, i, full),),
+    )
+
+
+def _explain_kept(peers: PeerMaps, i: int, number: int) -> Details:
+    slots = peers.frees.slots[(peers.frees.owners == number) & peers.frees_mapped]
+    full, settled = int(slots[0]), peers.frees.settled[number : number + 1]
+    swa = int(peers.entries.swa[peers.entries.before(slots[:1], settled)[0]])
+    return Details(
+        message=f"full slot {full} is free and still has the peer {swa} at the next launch (event {settled[0]}){more(slots)}",
+        expected="a free clears the mapping of the slots that it returns",
+        actual=f"full slot {full} is mapped to {swa}",
         slots=tuple(slots.tolist()),
         evidence=(_history(peers, i, full),),
     )

@@ -11,8 +11,10 @@ from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.page_turns import FREE, PageTurns
+from speckv_debug.replay.peer_frees import PeerFrees
 from speckv_debug.replay.peer_ops import PeerEntries
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
+from speckv_debug.replay.searching import NEVER
 from speckv_debug.replay.unions import EventUnion
 
 SWA = "swa"
@@ -21,18 +23,18 @@ MAIN, WINDOW = 0, 1
 
 
 class PeerMaps(EventUnion):
-    """One instance a `swa_map` event, a grant of the main pool, and a `pool_stat` of the window's pool.
+    """One instance a `swa_map` event, a grant and a free of the main pool, and a `pool_stat` of the window's pool.
 
     Without a `swa_map` event there is none, unless they are recorded whole and there is one pool of a window.
     """
 
-    reads = ("alloc", "free", "free_group", "cache")
+    reads = ("alloc", "free", "free_group", "cache", "forward", "accept")
     rests_on: Mapping[str, tuple[str, ...]] = {"cache": ("action",), "free_group": ("action",)}
 
     def __init__(self, columns: Callable[[str], Columns], info: Process, whole: bool) -> None:
         self.columns, self.info, self.spaces = columns, info, Namespaces(info)
-        tables = {name: columns(name) for name in ("swa_map", "alloc", "pool_stat")}
-        mapped, alloc, stat = tables.values()
+        tables = {name: columns(name) for name in ("swa_map", "alloc", "free", "pool_stat")}
+        mapped, alloc, free, stat = tables.values()
         pools = [pool.name for pool in info.pools if pool.kind == SWA]
         self.pool = pools[0] if len(pools) == 1 else None
         counted = (stat.ints("available") != NULL) & (stat.ints("total") != NULL)
@@ -41,6 +43,9 @@ class PeerMaps(EventUnion):
         chosen = {
             "swa_map": np.ones(len(mapped), dtype=np.bool_),
             "alloc": main & (alloc.flags("granted") != 0) & some,
+            "free": (self.spaces.indices(free.texts("pool")) == self.spaces.main)
+            & ~free.texts("reason").equal("swa_window")
+            & some,
             "pool_stat": stat.texts("pool").equal(*pools[:1]) & counted & some,
         }
         super().__init__(tables, {name: mask(which) for name, which in chosen.items()})
@@ -61,15 +66,22 @@ class PeerMaps(EventUnion):
         np.minimum.at(first, self.at["swa_map"][self.entries.event], since)
         np.minimum.at(first, self.at["alloc"][self.grants[0]], self._since_grant)
         first[self.at["pool_stat"]] = 0
-        return first, self.seq
+        first[self.at["free"]] = np.where(
+            self.over(self.frees_mapped, "free")[self.at["free"]], 0, self.seq[self.at["free"]]
+        )
+        last = self.seq.copy()
+        settled = self.frees.settled
+        last[self.at["free"]] = np.where(settled == NEVER, last[self.at["free"]], settled)
+        return first, last
 
     @cached_property
     def told(self) -> Mask:
         """Instances that say what they did."""
         told = np.ones(len(self), dtype=np.bool_)
         told[self.at["swa_map"]] = self.entries.told
-        alloc = self.columns("alloc").lists("slots").filled
-        told[self.at["alloc"]] = alloc[self.rows["alloc"]]
+        for name in ("alloc", "free"):
+            filled = self.columns(name).lists("slots").filled
+            told[self.at[name]] = filled[self.rows[name]]
         return told
 
     # ---- entries that break the law -------------------------------------------------------------
@@ -106,6 +118,16 @@ class PeerMaps(EventUnion):
         return mask((self._left >= 0) & (np.append(self.entries.swa, 0)[self._left] != 0))
 
     @cached_property
+    def frees(self) -> PeerFrees:
+        """Each slot that goes back to the main pool."""
+        return PeerFrees(self.columns, self.rows["free"], self.entries, self._turns)
+
+    @cached_property
+    def frees_mapped(self) -> Mask:
+        """Slots of frees, as in `frees`, that keep their peer behind it."""
+        return self.frees.mapped(self.spaces.all[self.spaces.main].page_size)
+
+    @cached_property
     def grants(self) -> tuple[Int64s, Int64s]:
         """Each slot that is granted from the main pool: number of the grant among the instances' allocs, slot."""
         slots = self.columns("alloc").lists("slots").take(self.rows["alloc"])
@@ -134,9 +156,11 @@ class PeerMaps(EventUnion):
         return mask(self.mapped != self.allocated)
 
     def over(self, hit: Mask, table: str) -> Mask:
-        """A mask over entries, granted slots or `pool_stat` events as one over the instances."""
+        """A mask over entries, granted slots, freed slots or `pool_stat` events as one over the instances."""
         found = np.zeros(len(self), dtype=np.bool_)
-        owners = {"swa_map": self.entries.event, "alloc": self.grants[0]}.get(table)
+        owners = {"swa_map": self.entries.event, "alloc": self.grants[0], "free": self.frees.owners}.get(
+            table
+        )
         found[self.at[table]] = hit if owners is None else any_per_list(hit, owners, len(self.at[table]))
         return found
 

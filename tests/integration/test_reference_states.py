@@ -97,7 +97,10 @@ class _Both:
 
 NOT_JUDGED = {
     ("ACC-BLOCK", "the engine gives accept lengths only"): ("dspark",),
-    ("OWN-RACE", "no device times were recorded: the order on the host alone does not tell"): ("dspark", "eagle"),
+    ("OWN-RACE", "no device times were recorded: the order on the host alone does not tell"): (
+        "dspark",
+        "eagle",
+    ),
 }
 """Rule and reason → drafting of the engines of which it may be unknown for that reason."""
 BESIDE = ("ST-C128", "ST-RING", "ST-MAMBA", "ST-SWA", "OWN-REF", "OWN-MAP", "MOV-ALLPOOLS", "LOC-GROUP")

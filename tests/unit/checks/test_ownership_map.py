@@ -135,6 +135,37 @@ def test_what_was_lost_may_have_cleared_the_mapping(judge: Build) -> None:
     assert not judge("OWN-MAP", *hole, **HEAD).findings
 
 
+USE = {"event": "forward", "mode": "idle"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ([free(1), USE], "full slot 1 is free and still has the peer 11 at the next launch (event 3)"),
+        ([free(1, 2), USE], "full slot 1 is free and still has the peer 11 at the next launch (event 3), and 1 more"),
+        ([free(1), peers((1, 0)), USE], ""),
+        ([peers((1, 0)), free(1), USE], ""),
+        ([free(1), alloc(1), USE], "full slot 1 is granted with the peer 11"),
+        ([free(1, reason="swa_window"), peers((1, 0)), USE], ""),
+        ([group("begin"), free(1), USE, group("end"), peers((1, 0)), USE], ""),
+        ([group("begin"), free(1), USE, group("end"), USE, peers((1, 0))], "full slot 1 is free and still has"),
+        ([free(1), {"event": "cache", "action": "reset"}, USE], ""),
+    ],
+)  # fmt: skip
+def test_a_free_that_leaves_the_mapping(judge: Build, lines: list[Line], wrong: str) -> None:
+    """Nobody need be granted the slot again for it to show."""
+    result = judge("OWN-MAP", *GRANTED, *lines, **HEAD)
+    found = [finding.message for finding in result.findings]
+    assert len(found) == bool(wrong) and all(message.startswith(wrong) for message in found), found
+    assert not result.unknown
+
+
+def test_a_free_at_the_end_may_still_clear_the_mapping(judge: Build) -> None:
+    result = judge("OWN-MAP", *GRANTED, free(1), **HEAD)
+    assert not result.findings
+    assert [each.why for each in result.unknown] == ["the recording ends before the free is settled"]
+
+
 def test_without_a_mapping_that_is_recorded_there_is_no_instance(judge: Build) -> None:
     partly = HEAD | {"tables": [table for table in HEAD["tables"] if table != "swa_map"]}
     for head in (partly, HEAD | {"pools": [FULL]}):
