@@ -85,9 +85,7 @@ def _explain_crowded(rings: RingReads, i: int) -> Details:
 
 def _explain_short(writes: VerifyWrites, i: int) -> Details:
     verify, missing = int(writes.rings.verify[i]), writes.missing(i)
-    length, width = (
-        int(column[verify]) for column in (writes.rings.verifies.seq_len, writes.rings.width[[i]])
-    )
+    length, width = int(writes.rings.verifies.seq_len[verify]), int(writes.rings.width[i])
     return Details(
         message=f"a verify from position {length} does not write {_some(missing)} to the ring: if few of its rows are accepted, the "
         "next compression looks for it",
