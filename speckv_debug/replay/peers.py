@@ -82,7 +82,14 @@ class PeerMaps(EventUnion):
         for name in ("alloc", "free"):
             filled = self.columns(name).lists("slots").filled
             told[self.at[name]] = filled[self.rows[name]]
+        told[self.at["free"]] &= ~self._after_untold
         return told
+
+    @property
+    def _after_untold(self) -> Mask:
+        """Frees before whose settlement some change of the mapping does not say what it changed."""
+        untold = self.columns("swa_map").ints("seq")[~self.entries.told]
+        return mask(untold.min(initial=NEVER) < self.frees.settled)
 
     # ---- entries that break the law -------------------------------------------------------------
 
