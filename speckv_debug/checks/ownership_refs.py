@@ -21,12 +21,12 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
     """A counted page has as many references as sidecar rows and tree nodes hold it, and is freed when the last one goes.
 
     The count never falls below 0; only a holder gives up a reference; a sidecar row names pages that it holds; at the end
-    of a row its sidecar is zeroed and holds nothing. At settled points what is available is what no reference holds.
+    of a row its sidecar is zeroed and holds nothing, and its ring of C128 state is emptied before the next life uses it. At settled points what is available is what no reference holds.
     Nothing of this depends on how many rows a verify accepts.
 
     Exceptions: page 0 is a pad; a release takes duplicates out of its list, a retain does not; nodes of the tree hand pages
     on as they split; copies on the host are not counted; a replace releases what changed, then retains: where a page that
-    only moved keeps another holder no harm is done, which is a note.
+    only moved keeps another holder no harm is done, which is a note. Rings are judged where the engine was seen to empty one.
     """
     if not len(refs):
         return verdict(np.zeros(0, dtype=np.bool_), lambda i: explain(refs, i))
@@ -38,7 +38,7 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
         "alloc": refs.left > 0,
         "free": refs.left > 0,
         "table_write": missing & (refs.until != NEVER),
-        "row_free": left & (refs.ends[1] != NEVER),
+        "row_free": (left & (refs.ends[1] != NEVER)) | refs.left_in_ring,
         "pool_stat": (due != NULL) & (free != due),
     }
     reasons = {

@@ -131,6 +131,8 @@ def _explain_cell(refs: PageRefs, i: int, found: Int64s) -> Details:
 
 def _explain_end(refs: PageRefs, i: int, at: int) -> Details:
     row, until = (int(v[at]) for v in refs.ends)
+    if refs.left_in_ring[at] and not (refs.left_named | refs.left_held)[at]:
+        return _explain_ring(refs, at, row)
     held, named = refs.held_by(row, until), refs.cells.left(row, until)
     said = ([f"still holds pages {ranges(tuple(held))}"] if refs.left_held[at] and held else []) + (
         [f"its sidecar still names pages {ranges(tuple(page for _, page in named))}"] if named else []
@@ -146,6 +148,17 @@ def _explain_end(refs: PageRefs, i: int, at: int) -> Details:
             Evidence(title=f"sidecar row {row}", columns=("column", "page"), rows=cells),
             *(_ledger(refs, i, page) for page in pages[:1]),
         ),
+    )
+
+
+def _explain_ring(refs: PageRefs, at: int, row: int) -> Details:
+    event = refs.rows["row_free"][at]
+    written, used = int(refs.rings.written[event]), int(refs.rings.used[event])
+    return Details(
+        message=f"row {row} has ended and its ring of C128 state is not emptied: what event {written} wrote stands there for the next "
+        f"request (event {used})",
+        expected="a clear of the whole ring before the row's next life",
+        actual=f"no clear between event {written} and event {used}",
     )
 
 

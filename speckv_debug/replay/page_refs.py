@@ -14,6 +14,7 @@ from speckv_debug.replay.namespaces import COUNTED
 from speckv_debug.replay.page_turns import FREE, GRANT, PageTurns
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask, starts
 from speckv_debug.replay.ref_entries import RefEntries, Runs
+from speckv_debug.replay.ring_ends import RingEnds
 from speckv_debug.replay.searching import first_with, latest_with
 from speckv_debug.replay.sidecars import SidecarCells
 from speckv_debug.replay.unions import EventUnion
@@ -27,7 +28,7 @@ class PageRefs(EventUnion):
     holds or names pages of one. Without a `page_ref` event there is none, unless they are recorded whole.
     """
 
-    reads = (*TABLES, "row_alloc", "free_group", "cache")
+    reads = (*TABLES, "row_alloc", "free_group", "cache", "state_access", "state_clear")
     rests_on: Mapping[str, tuple[str, ...]] = {
         "page_ref": ("action",),
         "cache": ("action",),
@@ -45,7 +46,7 @@ class PageRefs(EventUnion):
         chosen["alloc"] &= tables["alloc"].flags("granted") != 0
         chosen["page_ref"] = np.ones(len(tables["page_ref"]), dtype=np.bool_)
         named = tables["table_write"].ints("row")[chosen["table_write"]]
-        rows = np.concatenate((named, self.entries.row))
+        rows = np.concatenate((named, self.entries.row, self.rings.row[self.rings.left]))
         chosen["row_free"] = np.isin(tables["row_free"].ints("row"), rows[rows != NULL])
         super().__init__(tables, chosen)
 
@@ -60,6 +61,16 @@ class PageRefs(EventUnion):
         cache = self.columns("cache")
         resets = cache.ints("seq")[cache.texts("action").equal("reset")]
         return RefEntries(self.columns("page_ref"), self._pool("page_ref"), resets, self.whole)
+
+    @cached_property
+    def rings(self) -> RingEnds:
+        """Rings of C128 state at the ends of all rows."""
+        return RingEnds(self.columns, self.info)
+
+    @property
+    def left_in_ring(self) -> Mask:
+        """Ends of rows whose ring was not emptied before the row's next life used it."""
+        return self.rings.left[self.rows["row_free"]]
 
     @cached_property
     def cells(self) -> SidecarCells:
@@ -99,6 +110,8 @@ class PageRefs(EventUnion):
     def spans(self) -> tuple[Int64s, Int64s]:
         """From the beginning, since counts are sums, to the launch by which an instance is settled."""
         last = np.where(self.settled == NEVER, self.seq, self.settled)
+        at, used = self.at["row_free"], self.rings.used[self.rows["row_free"]]
+        last[at] = np.where(self.left_in_ring, np.maximum(used, last[at]), last[at])
         return np.zeros(len(self), dtype=np.int64), np.maximum(last, self.seq)
 
     @cached_property

@@ -373,6 +373,12 @@ FAULTS: tuple[Fault, ...] = (
         **STATEFUL,
     ),
     _wrong(
+        "ring-not-emptied",
+        "OWN-REF",
+        "the ring of C128 state of an ended request is not emptied, and whoever gets the row compresses what stands there",
+        **STATEFUL,
+    ),
+    _wrong(
         "page-freed-by-accept-len",
         "OWN-REF",
         "a verify frees the page of C128 KV behind what it accepted, though the row still holds it",

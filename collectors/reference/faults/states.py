@@ -151,6 +151,20 @@ def recurrent_wrong_row(engine: Engine, shot: Shot) -> None:
     wrap(states_of(engine), "kept_steps", around)
 
 
+def ring_not_emptied(engine: Engine, shot: Shot) -> None:
+    """A row ends and its ring of C128 keeps what the request wrote."""
+    layer = states_of(engine).c128
+
+    def around(end: Callable[[Request], None]) -> Callable[[Request], None]:
+        def faulty(request: Request) -> None:
+            if not shot.due(engine.observer.step, request.id):
+                end(request)
+
+        return faulty
+
+    wrap(layer, "end_row", around)
+
+
 PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "clear-missing": clear_missing,
     "clear-one-early": clear_one_early,
@@ -158,5 +172,6 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "clear-counts-drafts": clear_counts_drafts,
     "chain-commits-rejected-states": chain_commits_rejected,
     "recurrent-state-of-another-row": recurrent_wrong_row,
+    "ring-not-emptied": ring_not_emptied,
     "clears-also-what-is-overwritten": clears_c4,
 }

@@ -193,6 +193,64 @@ def test_a_grant_that_goes_on_in_a_page_grants_no_page(judge: Build) -> None:
     assert finding.message == "page 3 is granted while 1 reference to it is left"
 
 
+RING = {
+    "name": "c128_state",
+    "kind": "c128_state",
+    "slots": 64,
+    "page_size": 1,
+    "reserved_slots": 0,
+    "owner": "request",
+}
+RINGED = HEAD | {"pools": [*POOLS, RING], "tables": [*TABLES, "state_access", "state_clear"]}
+DONE = [give("row:1", [5], [0]), free(5), name(1, 0)]
+
+
+def ring(action: str, row: int = 1) -> Line:
+    line = {"event": "state_access", "pool": "c128_state", "row": row, "action": action}
+    return line | {"ring_rows": [3], "positions": [3]}
+
+
+def empty(row: int = 1, **more: Any) -> Line:
+    """The whole ring."""
+    line = {"event": "state_clear", "pool": "c128_state", "row": row, "ring_size": 8}
+    return line | {"ring_rows": list(range(8))} | more
+
+
+ELSEWHERE = [begin(2), ring("write", 2), empty(2), end(2)]
+"""The engine empties rings as rows end."""
+PART = empty(width=4, accept_len=3, seq_len=10)
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ([ring("write"), *DONE, empty(), end(1), begin(1), ring("read")], False),
+        ([ring("write"), *DONE, end(1), begin(1), ring("read")], True),
+        ([ring("write"), *DONE, PART, end(1), begin(1), ring("write")], True),  # rejected rows of a verify
+        ([ring("write"), *DONE, end(1), begin(1), empty(), ring("read")], False),  # before it is used
+        ([ring("write"), *DONE, end(1), begin(1)], False),  # nobody uses it
+        ([ring("write"), empty(2), *DONE, end(1), begin(1), ring("read")], True),  # another row's
+        ([*DONE, end(1), begin(1), ring("read")], False),  # it wrote none
+        ([ring("read"), *DONE, end(1), begin(1), ring("read")], False),
+    ],
+)  # fmt: skip
+def test_the_end_of_a_row_empties_its_ring(judge: Build, lines: list[Line], wrong: bool) -> None:
+    first = begin(1) | {"epoch": 1, "request": "a"}
+    lines = [first, *HELD, *lines, USE, USE]
+    found = judge("OWN-REF", *ELSEWHERE, *lines, **RINGED).findings
+    assert len(found) == wrong
+    assert all("its ring of C128 state is not emptied" in finding.message for finding in found)
+    assert not judge(
+        "OWN-REF", *lines[:0], *[x for x in lines if x != empty(2)], **(RINGED | {"tables": TABLES})
+    ).findings
+
+
+def test_an_engine_that_empties_no_ring_is_not_held_to_it(judge: Build) -> None:
+    first = begin(1) | {"epoch": 1, "request": "a"}
+    lines = [first, *HELD, ring("write"), *DONE, end(1), begin(1), ring("read"), USE, USE]
+    assert not judge("OWN-REF", *lines, **RINGED).findings
+
+
 def stat(available: int, total: int | None = 64) -> Line:
     return {"event": "pool_stat", "pool": "c128", "available": available, "total": total}
 
