@@ -156,11 +156,13 @@ def _rings(engine: Engine) -> dict[str, Any]:
     """How states of compressors are kept, and whether a verify's clear does anything in this release."""
     c4 = c4_state_pool(engine.target_pool)
     of_c4 = {} if c4 is None else {"c4_ring_size": int(c4.ring_size)}
-    if c128_state_pool(engine.target_pool) is None:
+    c128 = c128_state_pool(engine.target_pool)
+    if c128 is None:
         return of_c4
     cleared = clears_drafts(type(engine.target_pool))
     done = None if cleared else "not performed"
-    return of_c4 | {"online_c128": is_online() or None, "c128_draft_clear": done}
+    sizes = of_c4 | {"c128_ring_size": int(c128.ring_size)}
+    return sizes | {"online_c128": is_online() or None, "c128_draft_clear": done}
 
 
 def _window(engine: Engine) -> dict[str, Any]:
@@ -175,7 +177,16 @@ def _window(engine: Engine) -> dict[str, Any]:
     counts = hasattr(batch, "_swa_eviction_trigger") and not (by_forwards is not None and by_forwards.get())
     kept = max(0, int(getattr(engine.tree, "swa_retain_window", None) or 0) - (window or 0))
     told = max(1, int(interval.get())) + kept if counts and interval is not None else None
-    return {"sliding_window": window, "swa_eviction_interval": told}
+    floor = _keeps_checkpoints(engine.tree)
+    return {"sliding_window": window, "swa_eviction_interval": told, "swa_retain_floor": floor}
+
+
+def _keeps_checkpoints(tree: Any) -> bool | None:
+    """Whether the tree keeps the window behind a checkpoint of recurrent state (0.5.18 and later), None if it can't say."""
+    if not hasattr(tree, "swa_retain_floor"):
+        return None
+    recurrent = getattr(tree, "is_mamba_enabled", None)
+    return bool(recurrent) if recurrent is not None else None
 
 
 def _speculation(engine: Engine) -> dict[str, Any]:

@@ -142,4 +142,5 @@ def test_whose_a_c4_state_is(toy, unified):
     toy.engine.target_runner.model_config = SimpleNamespace(context_len=64)
     (entry,) = (each for each in describe.pools(toy.engine) if each["kind"] == "c4_state")
     assert (entry["owner"], entry["slots"]) == ("request" if unified else "page", 96)
-    assert describe.settings(toy.engine)["c4_ring_size"] == 16
+    told = describe.settings(toy.engine)
+    assert (told["c4_ring_size"], told["c128_ring_size"]) == (16, RING)

@@ -144,6 +144,15 @@ def test_the_window_is_described(window, monkeypatch):
     assert describe.settings(engine)["swa_eviction_interval"] == 128 + 1100 - 1023
 
 
+@pytest.mark.parametrize("recurrent", [True, False, None])
+def test_whether_the_window_is_kept_behind_a_checkpoint_is_described(window, recurrent):
+    window.engine.target_runner.model_config = SimpleNamespace(context_len=64)
+    tree = Engine(window.scheduler).tree
+    assert "swa_retain_floor" not in describe.settings(Engine(window.scheduler)), "releases before 0.5.18"
+    tree.swa_retain_floor, tree.is_mamba_enabled = (lambda req: None), recurrent
+    assert describe.settings(Engine(window.scheduler)).get("swa_retain_floor") is recurrent
+
+
 def test_where_all_layers_have_a_window_pages_are_left_out(window):
     window.engine.allocator.full_attn_allocator = window.engine.allocator.swa_attn_allocator
     engine = Engine(window.scheduler)
