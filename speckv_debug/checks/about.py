@@ -23,6 +23,12 @@ OF_KIND = {
         "owned by its references: sidecar rows and nodes of the prefix tree",
         "cleaned up to give the page back, with its last reference and by no accept_len",
     ),
+    "c4": ("a KV page (C4)", "owned by the full slots that its entries follow", BACK),
+    "indexer": (
+        "the indexer's keys, part of the KV",
+        "owned by the slots that the target's KV has too",
+        BACK,
+    ),
     "swa": ("KV pages of the sliding window", "owned by the full slots that they are the peers of", BACK),
     "draft": ("KV pages of the drafter", "owned by the slots that the target's KV has too", BACK),
 }
@@ -34,7 +40,10 @@ BY_RULE = {
     "OWN-REF": "c128",
     "OWN-MAP": "swa",
 }
-BY_POOL = ("ST-RING", "RPL-STATE", "OWN-DFREE", "LOC-GROUP")
+BY_POOL = (
+    *("ST-RING", "RPL-STATE", "MOV-ALLPOOLS", "LOC-GROUP", "LOC-OWNED", "LOC-RANGE"),
+    *("OWN-DFREE", "OWN-UAF", "OWN-CONSERVE"),
+)
 """Rules whose findings are about the kind of pool that they name."""
 PAGED = ("c4_state", "page")
 
