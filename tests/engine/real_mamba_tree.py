@@ -2,7 +2,7 @@
 
     python tests/engine/real_mamba_tree.py DIR [FAULT]
 
-FAULT is `freed-twice` or `stale-state`. DIR is the folder that holds the package `sglang`. Tree, row pool and both allocators are SGLang's own; the states themselves
+FAULT is `freed-twice`, `stale-state` or `other-node`. DIR is the folder that holds the package `sglang`. Tree, row pool and both allocators are SGLang's own; the states themselves
 are a stand-in that notes which slot is copied to which.
 """
 
@@ -22,6 +22,8 @@ from recorded import Events
 
 ROWS, SLOTS, STATES = 4, 32, 8
 PROMPT = list(range(100, 106))
+SHORTER = 3
+"""Tokens of the prompt behind which a fault keeps a state, too."""
 
 
 def main() -> None:
@@ -36,7 +38,7 @@ def main() -> None:
     table = _table()
     tree, states = _tree(allocator, table), table.mamba_allocator
     stale: list[Any] = []
-    if fault == "stale-state":
+    if fault in ("stale-state", "other-node"):
         _serve(type(tree), stale)
     events = Events(allocator)
     with events.recording("EAGLE", table=table, tree=tree):
@@ -44,6 +46,9 @@ def main() -> None:
         taken = _insert(tree, allocator.alloc(len(PROMPT)), first)
         known = _insert(tree, allocator.alloc(len(PROMPT)), again)
         states.free(again)
+        if fault == "other-node":
+            stale.append(states.alloc(1))
+            _insert(tree, allocator.alloc(SHORTER), stale[0], SHORTER)
         hit = _match(tree, "b")
         tree.evict(EvictParams(num_tokens=0, mamba_num=1))
         stale.append(first)
@@ -67,11 +72,11 @@ def _serve(cls: Any, stale: list[Any]) -> None:
     cls.match_prefix = match_prefix
 
 
-def _insert(tree: Any, slots: Any, state: Any) -> bool:
+def _insert(tree: Any, slots: Any, state: Any, length: int | None = None) -> bool:
     """Whether the tree had a state there already."""
     from sglang.srt.mem_cache.base_prefix_cache import InsertParams
 
-    params = InsertParams(key=_key(), value=slots, mamba_value=state.clone())
+    params = InsertParams(key=_key(length), value=slots, mamba_value=state.clone())
     return bool(tree.insert(params).mamba_exist)
 
 
@@ -85,13 +90,13 @@ def _match(tree: Any, rid: str) -> list[int] | None:
     return None if source is None else source.tolist()
 
 
-def _key() -> Any:
+def _key(length: int | None = None) -> Any:
     from sglang.srt.mem_cache.radix_cache import RadixKey
 
     try:
-        return RadixKey(array("q", PROMPT), None)
+        return RadixKey(array("q", PROMPT[:length]), None)
     except TypeError:
-        return RadixKey(PROMPT, None)
+        return RadixKey(PROMPT[:length], None)
 
 
 def _request(rid: str) -> Any:

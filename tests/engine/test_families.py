@@ -128,7 +128,9 @@ def test_recurrent_states_that_the_tree_keeps_serves_and_gives_up(release: str) 
     assert result.findings == () and result.checked == {"ST-MAMBA": 1, "OWN-DFREE": 4}
 
 
-@pytest.mark.parametrize(("fault", "rule"), [("freed-twice", "OWN-DFREE"), ("stale-state", "ST-MAMBA")])
+@pytest.mark.parametrize(
+    ("fault", "rule"), [("freed-twice", "OWN-DFREE"), ("stale-state", "ST-MAMBA"), ("other-node", "ST-MAMBA")]
+)
 @pytest.mark.full
 def test_a_fault_in_what_the_tree_keeps_of_states(fault: str, rule: str) -> None:
     told = run("real_mamba_tree.py", fault)
