@@ -32,6 +32,8 @@ def one_peer_each(peers: PeerMaps) -> Judgement:
     Exceptions: 0 is no peer, so that slots behind the window (tombstones), of a transfer that takes the tail alone, or of a
     ring a request need none; the tree may move a peer to its own slot, once the other has lost it; a free in a group
     takes the peer away at once; C4 ids are derived from full ones and are not mapped.
+
+    Not judged: whether lengths that an engine combines are in one unit, tokens or keys of the tree.
     """
     failed = np.zeros(len(peers), dtype=np.bool_)
     if not len(peers):
@@ -39,7 +41,7 @@ def one_peer_each(peers: PeerMaps) -> Judgement:
     for hit in (peers.shared, peers.replaced, peers.unowned, peers.ungranted):
         failed |= peers.over(hit, "swa_map")
     failed |= peers.over(peers.leftover, "alloc")
-    failed |= peers.over(peers.frees_mapped & ~peers.frees.ends, "free")
+    failed |= peers.over(peers.frees_mapped & ~peers.frees.ends, "free") & peers.told
     counted = peers.over(np.ones(len(peers.rows["pool_stat"]), dtype=np.bool_), "pool_stat")
     failed |= peers.over(peers.miscounted, "pool_stat") & peers.whole
     reasons = {

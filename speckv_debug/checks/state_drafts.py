@@ -40,6 +40,9 @@ def drafts_stand_on_draft_kv(drafts: DraftReads) -> Judgement:
     until the draft extend behind the verify; a prefix from the tree has the draft KV of who computed it; a drafter with a
     window (`draft_window`) reads no further back; a hand-over of KV that does not name the draft pool leaves it unknown, and
     so do DFlash and DSpark, whose worker writes the draft KV of what was accepted beside all forwards.
+
+    Not judged: whether draft KV holds NaN, which no recording tells, so that this is never an error; a loss of acceptance
+    that an engine declares, after a load from the host without draft KV, is told in no event and is a warning all the same.
     """
     if not len(drafts):
         return verdict(np.zeros(0, dtype=np.bool_), lambda i: _explain(drafts, i))
