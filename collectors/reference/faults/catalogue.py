@@ -372,7 +372,7 @@ FAULTS: tuple[Fault, ...] = (
         "the sidecar row of an ended request goes on naming pages, for whoever gets the row next",
         **STATEFUL,
     ),
-    _wrong(
+    _silent(
         "ring-not-emptied",
         "OWN-REF",
         "the ring of C128 state of an ended request is not emptied, and whoever gets the row compresses what stands there",
