@@ -29,8 +29,8 @@ def all_components_move(moved: MovedComponents) -> Judgement:
     Exceptions: one call for all components, or one a component with the same pairs; a draft pool is rebuilt by the next
     draft extend; pools with slots of their own (compressed, recurrent state) are not moved by these calls.
 
-    Not judged: the window's pool, whose rows the same call moves to the peers of the targets (SGLang `SWAKVPool`): no
-    recording tells that part of it.
+    Not judged: the window's pool, whose rows the same call moves to the peers of the targets (SGLang `SWAKVPool`), a call of
+    its own in a recording.
     """
     reasons = {
         "the process line does not declare the pool's components": moved.undeclared,
