@@ -90,7 +90,9 @@ class EventsScreen(InspectorScreen):
     def _list(self, events: tuple[Event, ...]) -> None:
         self.query_one(EventList).show(events, self._marked(), self._seq)
         span = f"{events[0].seq:,} to {events[-1].seq:,}" if events else "none"
-        self.locate(self._process, f"events around {self._seq}", count=f"events {span}")
+        _, last = self.inspector.inspection.process(self._process).span
+        rest = f" of {last:,}, ] reads on" if events and events[-1].seq < last else ""
+        self.locate(self._process, f"events around {self._seq}", count=f"events {span}{rest}")
 
     def _marked(self) -> frozenset[int]:
         outcome = self.inspector.outcome

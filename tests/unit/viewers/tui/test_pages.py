@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import numpy as np
+import pytest
 
 from speckv_debug.replay.page_map import Holder
 from speckv_debug.replay.pool_series import PoolSeries
@@ -12,6 +13,7 @@ from speckv_debug.replay.pool_state import Use
 from speckv_debug.viewers.tui.inspection import OnProgress
 from speckv_debug.viewers.tui.moments import Moments
 from speckv_debug.viewers.tui.page_signs import SIGNS, sign_of
+from speckv_debug.viewers.tui.screens import events
 from speckv_debug.viewers.tui.screens.history import HistoryScreen
 from speckv_debug.viewers.tui.screens.pages import PagesScreen
 from speckv_debug.viewers.tui.screens.state import StateScreen
@@ -209,9 +211,17 @@ async def test_without_any_known_pool_all_screens_say_the_same() -> None:
         await until(pilot, lambda: "pages" in text_of(app).splitlines()[0] and NO_POOLS[:40] in text_of(app))
 
 
-async def test_there_are_no_events_behind_the_last_one() -> None:
-    async with inspecting() as (app, pilot):
-        await pilot.press("e", "right_square_bracket")
+async def test_a_part_of_the_events_says_how_to_read_on_until_none_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(events, "AROUND", 150)
+    async with inspecting(size=(200, 60)) as (app, pilot):
+        await pilot.press("e")
+        await until(pilot, lambda: "events 310 to 611 of 700, ] reads on" in text_of(app))
+        await pilot.press("right_square_bracket")
+        await until(pilot, lambda: "events around 610" in text_of(app))
+        assert "reads on" not in text_of(app)
+        await pilot.press("right_square_bracket")
         await until(pilot, lambda: "events around 700" in text_of(app))
         await pilot.press("right_square_bracket")
         await until(pilot, lambda: "no later event was recorded" in text_of(app))
