@@ -92,7 +92,7 @@ def no_use_after_free(uses: EventFacts) -> Judgement:
 def one_live_holder(holds: EventFacts) -> Judgement:
     """Two running requests hold one page only if it lies in a prefix that they share through the tree.
 
-    Judged when a page is granted, which is free then, and when a row names it. A page of the tree is shared only at the tree's positions.
+    Judged when a page is granted, which is free then and not the tree's, and when a row names it. A page of the tree is shared only at the tree's positions.
 
     Exceptions: a session's row that runs again; the draft pool uses the ids of the target; pages loaded back from the
     host.

@@ -232,7 +232,7 @@ def _freed(ledger: Ledger, row: int | None) -> str:
 
 def _who(ledger: Ledger, broken: Broken) -> str:
     if broken.other is None:
-        return "nobody known"
+        return "the prefix tree" if broken.way == "from_tree" else "nobody known"
     tenure = ledger.tenures[broken.other]
     return f"{named(tenure.request)} (row {tenure.row}, epoch {tenure.epoch})"
 

@@ -297,8 +297,8 @@ def alloc(
         others = owner != tenure and owner >= 0 and numbers[owner, life.ALIVE]
         if (state == FREE and refs_of[page] > 0) or (state == HELD and others) or session_of[page] != NOBODY:
             return False
-        unkept = state == HELD and owner != tenure and tree_of[page] == 0 and host_of[page] == 0
-        if pending_of[page] >= 0 or unkept:
+        unfreed = state == HELD and owner != tenure and host_of[page] == 0
+        if pending_of[page] >= 0 or unfreed:
             return False
     for at in range(event[FIRST], event[END]):
         page = page_of(slots[at], size, reserved, bound)

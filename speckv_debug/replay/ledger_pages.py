@@ -129,7 +129,7 @@ def _judge_early(ledger: Ledger, index: int, book: PageBook, pages: Int64s) -> N
 
 
 def _judge_grant(ledger: Ledger, index: int, pages: Int64s, tenure: Tenure | None) -> None:
-    """Two live requests hold a page if it is granted while another one has it."""
+    """Two hold a page if it is granted while another request or the tree has it."""
     book, state = ledger.main, ledger.main.state[pages]
     ledger.facts.mark("alias", "alloc", index, ledger.why if (state == UNKNOWN).any() else PASS)
     if tenure is None:
@@ -140,6 +140,13 @@ def _judge_grant(ledger: Ledger, index: int, pages: Int64s, tenure: Tenure | Non
     unfreed = book.unkept(pages) & (owner != tenure.id) & ~held
     if unfreed.any() and ledger.seen_whole:
         _judge_unfreed(ledger, index, np.unique(pages[unfreed]))
+    treed = (
+        (state == HELD) & (book.tree[pages] > 0) & (book.pending[pages] < 0) & (owner != tenure.id) & ~held
+    )
+    treed &= ~np.isin(pages, list(ledger.parts))
+    if treed.any() and ledger.seen_whole:
+        kept = tuple(np.unique(pages[treed]).tolist())
+        ledger.facts.fail("alias", "alloc", index, Broken(way="from_tree", pages=kept))
     if held.any():
         other, clash = ledger.tenures[int(owner[held][0])], pages[held]
         ledger.facts.fail("alias", "alloc", index, overlap("granted", other, clash))

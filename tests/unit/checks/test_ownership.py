@@ -185,6 +185,30 @@ def test_a_page_is_granted_while_another_request_has_it() -> None:
     assert only_finding(run, "OWN-ALIAS").slots == (13,)
 
 
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_page_is_granted_while_the_tree_has_it(size: int) -> None:
+    run = Run(size)
+    run.start(1, span(8, 16))
+    run.cache("insert", span(8, 16), request="r1")
+    run.end(1, [])
+    run.step = 4
+    run.start(2, span(12, 16))
+    found = only_finding(run, "OWN-ALIAS")
+    assert (found.step, found.request) == (4, "r2")
+    assert "while the prefix tree holds" in found.message
+
+
+def test_a_page_that_the_tree_gave_back_is_granted() -> None:
+    run = Run(4)
+    run.start(1, span(8, 16))
+    run.cache("insert", span(8, 16), request="r1")
+    run.end(1, [])
+    run.cache("evict", span(8, 16))
+    run.free(span(8, 16), reason="evict")
+    run.start(2, span(8, 16))
+    assert not run.check("OWN-ALIAS").findings
+
+
 # ---- OWN-LEAK -------------------------------------------------------------------------------------
 
 
