@@ -152,12 +152,15 @@ class GroupedForwards:
 
     def _tables(self) -> tuple[str, ...]:
         """The main table, those of pools with slots of their own, and a window's that follows from the main one."""
-        written = {
-            self.spaces.all[n].name for n in np.unique(self.spaces.indices(self._writes.texts("pool")))
-        }
-        own = [name for name in sorted(written) if self._pools.get(name) in OF_POSITIONS]
+        main = self.info.main_pool
+        others = {space.name for space in self.spaces.all} - {main}
+        own = sorted(name for name in others if self._pools.get(name) in OF_POSITIONS)
+        if own:
+            numbers = np.unique(self.spaces.indices(self._writes.texts("pool"))).tolist()
+            written = {self.spaces.all[number].name for number in numbers}
+            own = [name for name in own if name in written]
         mapped = [name for name, kind in self._pools.items() if kind == SWA and len(self._map)]
-        return tuple(dict.fromkeys((self.info.main_pool, *own, *mapped)))
+        return tuple(dict.fromkeys((main, *own, *mapped)))
 
     def _table_of(self, pool: str) -> int:
         name = self.spaces.all[self.spaces.index(pool)].name

@@ -17,7 +17,7 @@ from speckv_debug.replay.ref_entries import RefEntries, Runs
 from speckv_debug.replay.ring_ends import RingEnds
 from speckv_debug.replay.searching import first_with, latest_with
 from speckv_debug.replay.sidecars import SidecarCells
-from speckv_debug.replay.unions import EventUnion
+from speckv_debug.replay.unions import EventUnion, none_of
 
 LAUNCHES = ("forward", "accept", "pool_stat")
 TABLES = ("page_ref", "alloc", "free", "table_write", "row_free", "pool_stat")
@@ -41,6 +41,10 @@ class PageRefs(EventUnion):
         tables = {name: columns(name) for name in TABLES}
         self.whole = whole and info.records("page_ref")
         some = len(tables["page_ref"]) > 0 or info.records("page_ref")
+        looked_at = some or (len(columns("state_clear")) > 0 and bool(self.rings.left.any()))
+        super().__init__(tables, self._chosen(tables, some) if looked_at else none_of(tables))
+
+    def _chosen(self, tables: Mapping[str, Columns], some: bool) -> Mapping[str, Mask]:
         of_pool = ("alloc", "free", "table_write", "pool_stat")
         chosen = {name: mask(self._pool(name) >= 0) & some for name in of_pool}
         chosen["alloc"] &= tables["alloc"].flags("granted") != 0
@@ -48,7 +52,7 @@ class PageRefs(EventUnion):
         named = tables["table_write"].ints("row")[chosen["table_write"]]
         rows = np.concatenate((named, self.entries.row, self.rings.row[self.rings.left]))
         chosen["row_free"] = np.isin(tables["row_free"].ints("row"), rows[rows != NULL])
-        super().__init__(tables, chosen)
+        return chosen
 
     def _pool(self, table: str) -> Int64s:
         """Number of each event's pool among those of kind c128, -1 of another; a page_ref without one means the first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ from speckv_debug.replay.peer_frees import PeerFrees
 from speckv_debug.replay.peer_ops import PeerEntries
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.searching import NEVER
-from speckv_debug.replay.unions import EventUnion
+from speckv_debug.replay.unions import EventUnion, none_of
 
 SWA = "swa"
 MAIN, WINDOW = 0, 1
@@ -34,22 +34,24 @@ class PeerMaps(EventUnion):
     def __init__(self, columns: Callable[[str], Columns], info: Process, whole: bool) -> None:
         self.columns, self.info, self.spaces = columns, info, Namespaces(info)
         tables = {name: columns(name) for name in ("swa_map", "alloc", "free", "pool_stat")}
-        mapped, alloc, free, stat = tables.values()
         pools = [pool.name for pool in info.pools if pool.kind == SWA]
         self.pool = pools[0] if len(pools) == 1 else None
+        some = len(tables["swa_map"]) > 0 or (len(pools) == 1 and info.records("swa_map"))
+        super().__init__(tables, self._chosen(tables, pools) if some else none_of(tables))
+        self.whole = whole and info.records("swa_map")
+
+    def _chosen(self, tables: Mapping[str, Columns], pools: Sequence[str]) -> Mapping[str, Mask]:
+        mapped, alloc, free, stat = tables.values()
         counted = (stat.ints("available") != NULL) & (stat.ints("total") != NULL)
         main = self.spaces.indices(alloc.texts("pool")) == self.spaces.main
-        some = len(mapped) > 0 or (len(pools) == 1 and info.records("swa_map"))
         chosen = {
             "swa_map": np.ones(len(mapped), dtype=np.bool_),
-            "alloc": main & (alloc.flags("granted") != 0) & some,
+            "alloc": main & (alloc.flags("granted") != 0),
             "free": (self.spaces.indices(free.texts("pool")) == self.spaces.main)
-            & ~free.texts("reason").equal("swa_window")
-            & some,
-            "pool_stat": stat.texts("pool").equal(*pools[:1]) & counted & some,
+            & ~free.texts("reason").equal("swa_window"),
+            "pool_stat": stat.texts("pool").equal(*pools[:1]) & counted,
         }
-        super().__init__(tables, {name: mask(which) for name, which in chosen.items()})
-        self.whole = whole and info.records("swa_map")
+        return {name: mask(which) for name, which in chosen.items()}
 
     @cached_property
     def entries(self) -> PeerEntries:

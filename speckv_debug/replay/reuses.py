@@ -36,7 +36,7 @@ class Reuses:
     def __init__(self, lengths: Lengths) -> None:
         self.lengths = lengths
         self.alloc, self.forward = lengths.columns("alloc"), lengths.columns("forward")
-        self.timed = bool((self.forward.ints("end_ns") != NULL).any())
+        self.timed = not self.forward.absent("end_ns").all()
         self.grant, self.user = self._users() if self.timed else _untimed(len(self.alloc))
         self.first = self._firsts() if self.timed else np.full(len(self.grant), -1, dtype=np.int64)
 
@@ -50,11 +50,15 @@ class Reuses:
     @cached_property
     def ends(self) -> Int64s:
         """When the earlier holders were done, ns; NULL if unknown, 0 if none ran."""
+        if not self.timed:
+            return np.full(len(self), NULL, dtype=np.int64)
         return np.append(self.forward.ints("end_ns"), 0)[self.user]
 
     @cached_property
     def begins(self) -> Int64s:
         """When the new holder began, ns; NULL if unknown, NEVER if it did not run."""
+        if not self.timed:
+            return np.full(len(self), NULL, dtype=np.int64)
         return np.append(self.forward.ints("begin_ns"), NEVER)[self.first]
 
     @property

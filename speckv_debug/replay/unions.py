@@ -12,6 +12,11 @@ from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import Int64s, Mask
 
 
+def none_of(tables: Mapping[str, Columns]) -> Mapping[str, Mask]:
+    """No event of any table, without a look at one."""
+    return {name: np.empty(0, dtype=np.bool_) for name in tables}
+
+
 class EventUnion:
     """One instance an event. `rows[table]` are the events that take part, `at[table]` their instances."""
 

@@ -65,9 +65,8 @@ class VerifyTable:
         self._process = process
         pieces = (piece.read(list(SHOWN), coded=True) for piece in process.pieces("accept"))
         table = pa.concat_tables([_empty(), *(piece.select(["seq", *SHOWN]) for piece in pieces)])
-        self._accept = KeptColumns(
-            process, "accept", table.num_rows, frozenset(SCHEMAS["accept"].names), table
-        )
+        names = frozenset(SCHEMAS["accept"].names)
+        self._accept = KeptColumns(process, "accept", table.num_rows, names, names, table)
         batch = VerifyBatch(self._accept, process.info)
         self.seq, self.step, self.row = batch.seq, batch.step, batch.row
         self.accept_len, self.width = batch.accepted, batch.width

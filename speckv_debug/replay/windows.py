@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from speckv_debug.recording.arrays import empty_table
@@ -21,7 +22,7 @@ from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.recording.stream import ahead
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ragged import Ragged
+from speckv_debug.replay.ragged import Mask, Ragged
 from speckv_debug.replay.replayed_paths import ReplayedPaths
 from speckv_debug.replay.slot_events import DummyRows
 from speckv_debug.replay.view import ProcessView
@@ -72,6 +73,7 @@ class KeptColumns(Columns):
         name: Of the table.
         rows: How many it has.
         filled: Columns that have a value in some row: the others need not be read.
+        holed: Columns that have none in some row: where the others have none need not be read either.
         kept: Those in memory.
     """
 
@@ -81,10 +83,12 @@ class KeptColumns(Columns):
         name: str,
         rows: int,
         filled: AbstractSet[str],
+        holed: AbstractSet[str],
         kept: pa.Table | None = None,
     ) -> None:
         super().__init__(pa.table({}) if kept is None else kept)
-        self._process, self._name, self._rows, self._filled = process, name, rows, filled
+        self._process, self._name, self._rows = process, name, rows
+        self._filled, self._holed = filled, holed
 
     def __len__(self) -> int:
         return int(self._rows)
@@ -92,6 +96,12 @@ class KeptColumns(Columns):
     def has(self, name: str) -> bool:
         """Whether the table has such a column."""
         return name in SCHEMAS[self._name].names
+
+    def absent(self, name: str) -> Mask:
+        """Where a column has no value: nowhere and everywhere take no memory."""
+        if name in self._filled & self._holed:
+            return super().absent(name)
+        return np.broadcast_to(np.bool_(name not in self._filled), self._rows)
 
     def _column(self, name: str) -> Any:
         if name not in self._table.column_names:
@@ -177,6 +187,7 @@ def _windows(view: ProcessView, keep: bool) -> Iterator[WindowView]:
     pools: dict[str, set[str]] = {}
     strange: dict[str, set[tuple[str, str]]] = {}
     filled: dict[str, set[str]] = {}
+    holed: dict[str, set[str]] = {}
     paths: list[Ragged] = []
     for end, tables in zip(ends, ahead(process.windows(ends)), strict=True):
         for name, table in tables.items() if keep and not view.kept else ():
@@ -186,12 +197,13 @@ def _windows(view: ProcessView, keep: bool) -> Iterator[WindowView]:
             pools.setdefault(name, set()).update(window.pools_of(name))
             strange.setdefault(name, set()).update(senseless(name, table))
             filled.setdefault(name, set()).update(_filled(table))
+            holed.setdefault(name, set()).update(_holed(table))
         yield window
         paths += [window.replayed_paths.rows] if "replayed_accepts" in vars(window) else []
     for name, extent in process.extents.items() if not view.kept else ():
         table = pa.concat_tables(kept[name]) if name in kept else None
         rows = extent.rows if table is None else table.num_rows
-        view.keep(name, KeptColumns(process, name, rows, filled[name], table))
+        view.keep(name, KeptColumns(process, name, rows, filled[name], holed[name], table))
     view.pools, view.senseless = pools, strange
     if len(paths) == len(ends) and not process.problems:
         view.replayed_paths = ReplayedPaths.of_windows(view.verifies, paths)
@@ -208,6 +220,11 @@ def _filled(table: pa.Table) -> Iterator[str]:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.null_count < len(column):
             yield name
+
+
+def _holed(table: pa.Table) -> Iterator[str]:
+    """Columns that have no value in some row."""
+    return (name for name, column in zip(table.column_names, table.columns, strict=True) if column.null_count)
 
 
 def _kept(name: str) -> list[str]:

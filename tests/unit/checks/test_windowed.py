@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from speckv_debug.checks import RULES, run, windowed
 from speckv_debug.checks.progress import Progress
+from speckv_debug.checks.races import UNTIMED
 from speckv_debug.checks.run import check
 from speckv_debug.checks.selection import Replay
 from speckv_debug.checks.windowed import judge_windows
@@ -158,6 +159,17 @@ def test_a_clean_run_is_judged_without_a_column_of_the_whole(tmp_path: Path) -> 
         patch.setattr(windows.KeptColumns, "_column", lambda columns, name: read.append(name))
         found = check(Recording.open(tmp_path / "x.speckv"), only=PREFIXLESS, replay="off")
     assert sum(found.checked.values()) > 1000 and not read
+
+
+def test_no_column_of_the_whole_is_read_where_a_rule_has_no_event_of_its_own(tmp_path: Path) -> None:
+    import_jsonl(REAL[0], tmp_path / "x.speckv")
+    read: list[str] = []
+    rules = ("OWN-RACE", "OWN-MAP", "OWN-REF", "LOC-GROUP", "LEN-COMMIT")
+    with windows_of(700), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(windows.KeptColumns, "_column", lambda columns, name: read.append(name))
+        found = check(Recording.open(tmp_path / "x.speckv"), only=rules, replay="off")
+    assert found.checked["LEN-COMMIT"] > 100 and not read
+    assert [each.why for each in found.unknown if each.rule == "OWN-RACE"] == [UNTIMED]
 
 
 def test_nothing_is_kept_of_a_process_that_was_judged(tmp_path: Path) -> None:
