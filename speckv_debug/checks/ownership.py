@@ -94,6 +94,8 @@ def one_live_holder(holds: EventFacts) -> Judgement:
 
     Judged when a page is granted, which is free then and not the tree's, and when a row names it. A page of the tree is shared only at the tree's positions.
 
+    Of pools beside the main one, holders are not followed: a grant there is unknown.
+
     Exceptions: a session's row that runs again; the draft pool uses the ids of the target; pages loaded back from the
     host.
     """

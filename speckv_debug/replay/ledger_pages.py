@@ -12,6 +12,7 @@ from speckv_debug.replay.ledger_groups import GROUPLESS
 from speckv_debug.replay.ledger_rows import tenure_of
 from speckv_debug.replay.ledger_safety import judge_safety
 from speckv_debug.replay.ledger_tenure import Tenure
+from speckv_debug.replay.namespaces import COUNTED
 from speckv_debug.replay.ragged import NULL, Int64s
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 UNPAGED = "the pages of the pool can't be followed: no page size or no grants"
 
+BESIDE = "holders are followed in the main pool only"
 ROLLED_BACK = "the page was granted and rolled back, and not seen since"
 
 
@@ -42,7 +44,8 @@ def alloc(ledger: Ledger, index: int) -> None:
         if tenure is not None and tenure.stale:
             tenure.stale = tenure.stale.difference(pages.tolist())
     else:
-        ledger.facts.mark("alias", "alloc", index, SKIP)
+        followed = book.paged and ledger.namespaces.all[int(rows.namespace[index])].kind != COUNTED
+        ledger.facts.mark("alias", "alloc", index, ledger.facts.reason(BESIDE) if followed else SKIP)
     book.grant(pages, NOBODY if tenure is None else tenure.id, host=reason == "load_back")
     if tenure is not None and book is ledger.main:
         tenure.was_given(ledger.events.giving("alloc", index))

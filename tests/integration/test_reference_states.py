@@ -101,6 +101,7 @@ NOT_JUDGED = {
         "dspark",
         "eagle",
     ),
+    ("OWN-ALIAS", "holders are followed in the main pool only"): ("dspark", "eagle"),
 }
 """Rule and reason → drafting of the engines of which it may be unknown for that reason."""
 BESIDE = ("ST-C128", "ST-RING", "ST-MAMBA", "ST-SWA", "OWN-REF", "OWN-MAP", "MOV-ALLPOOLS", "LOC-GROUP")

@@ -78,3 +78,18 @@ def test_slots_that_no_pool_has_are_left_to_the_range_law() -> None:
     run.end(1, [10, 11, 5000, -7, -7])
     run.quiet()
     assert not run.check(*OWN).findings
+
+
+@pytest.mark.parametrize(("kind", "instances"), [("swa", 2), ("mamba", 2), ("c128", 0)])
+def test_holders_in_a_pool_beside_the_main_one_are_unknown(kind: str, instances: int) -> None:
+    """Pages of C128 are shared by counted references, which are OWN-REF's."""
+    run = Run(1)
+    run.head["pools"] = [
+        *run.head["pools"],
+        {"name": kind, "kind": kind, "slots": 64, "page_size": 1, "reserved_slots": 1},
+    ]
+    for row in (1, 2):
+        run.add("alloc", pool=kind, **run.who(row, None, 1), slots=[10], reason="extend")
+    result = run.check("OWN-ALIAS")
+    assert not result.findings and not result.checked["OWN-ALIAS"]
+    assert sum(u.instances for u in result.unknown) == instances
