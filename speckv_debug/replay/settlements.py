@@ -9,10 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.pairs import PairMatch
 from speckv_debug.replay.places import Place, place_at
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, frozen, mask
 from speckv_debug.replay.readers import END, NextReads
+
+Pairs = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +119,8 @@ class Settlements:
     def _lacking(self, index: int) -> Unsettled:
         reader = self._readers.first(index)
         seq, step = int(self.verifies.seq[index]), int(self.verifies.step[index])
-        passed = self._pairs_between(seq, reader, step)
-        unmoved = [pair for pair in self._due(index) if not _touched(pair[1:], passed)]
+        own, others = self._pairs_between(index, seq, reader, step)
+        unmoved = [pair for pair in self._due(index) if not self._moved_by(index, pair, own, others)]
         if unmoved:
             remapped = self._remapped(index, seq, reader)
             start = int(self.verifies.seq_len[index])
@@ -138,24 +141,44 @@ class Settlements:
             zip(due.k[pairs].tolist(), due.source[pairs].tolist(), due.target[pairs].tolist(), strict=True)
         )
 
-    def _pairs_between(self, seq: int, reader: int, step: int) -> list[tuple[int, int]]:
-        """Pairs of all calls of the verify's own step, or after it, before the reader."""
-        moves = self._match.relocations.moves
+    def _pairs_between(self, index: int, seq: int, reader: int, step: int) -> tuple[Pairs, Pairs]:
+        """Pairs of all calls of the verify's own step, or after it, before the reader: of those that MOV-PAIR judges for
+        this verify, and of the others.
+        """
+        relocations, moves = self._match.relocations, self._match.relocations.moves
         near = (moves.seq > seq) | ((moves.step == step) & (moves.step != NULL))
         calls = np.flatnonzero(moves.of_accept & near & (moves.seq < reader))
-        return [pair for call in calls.tolist() for pair in moves.pairs(call)]
+        judged = np.isin(calls, relocations.call[relocations.verify == index])
+        own, others = (
+            [pair for call in some.tolist() for pair in moves.pairs(call)]
+            for some in (calls[judged], calls[~judged])
+        )
+        return own, others
+
+    def _moved_by(self, index: int, due: tuple[int, int, int], own: Pairs, others: Pairs) -> bool:
+        """Whether a call that is judged by itself deals with the row, or another one moves it where it is due."""
+        k, source, target = due
+        window = self._match.relocations.verifies.ragged("out_cache_loc")[index]
+        return _touched((source, target), own) or any(
+            s == source and t in (target, int(window[k])) for s, t in others
+        )
 
     def _remapped(self, index: int, seq: int, reader: int) -> dict[int, int]:
         """Position → slot that was written into the request row since: data may stay where the table follows it."""
         writes, found = self._columns("table_write"), {}
+        pool, epoch, own = writes.texts("pool"), writes.ints("epoch"), self.verifies.epoch[index]
+        mine = (writes.ints("row") == self.verifies.row[index]) & (
+            (epoch == own) | (epoch == NULL) | (own == NULL)
+        )
+        mine &= ~pool.known | pool.equal(Namespaces(self.verifies.info).main_name)
         inside = (writes.ints("seq") > seq) & (writes.ints("seq") < reader)
-        for write in np.flatnonzero(inside & (writes.ints("row") == self.verifies.row[index])).tolist():
+        for write in np.flatnonzero(inside & mine).tolist():
             start = int(writes.ints("start")[write])
             found.update({start + j: slot for j, slot in enumerate(writes.lists("slots")[write].tolist())})
         return found
 
 
-def _touched(pair: tuple[int, int], passed: list[tuple[int, int]]) -> bool:
+def _touched(pair: tuple[int, int], passed: Pairs) -> bool:
     """Whether a call dealt with the row, rightly or not: its source, its target, or the two exchanged."""
     source, target = pair
     return any(s == source or t == target or (s == target and t == source) for s, t in passed)

@@ -206,6 +206,46 @@ def test_nothing_moved_before_the_next_verify(judge: Build, verify: Build, reade
     assert finding.slots == (103, 102)
 
 
+@pytest.mark.parametrize(
+    ("call", "rules"),
+    [
+        (move(DUE_SRC, DUE_TGT, step=7), []),  # folded into a later step
+        (move(DUE_SRC, [100, 101, 107], step=7), ["MOV-MISSING"]),
+        (move([103], [200], step=7), ["MOV-MISSING"]),
+        (move([300], [102], step=7), ["MOV-MISSING"]),
+        (move(DUE_TGT, DUE_SRC, step=7), ["MOV-MISSING"]),
+    ],
+)
+def test_a_call_of_a_step_that_verified_nothing_moves_rows_where_they_are_due(
+    judge: Build, verify: Build, reader: Any, call: dict[str, Any], rules: list[str]
+) -> None:
+    assert broken(judge(verify(), call, COMPACT, reader, only=("MOV-PAIR", "MOV-MISSING"))) == rules
+
+
+@pytest.mark.parametrize(
+    ("columns", "rules"),
+    [
+        ({"pool": "full"}, []),
+        ({}, []),
+        ({"epoch": None}, []),
+        ({"pool": "c128"}, ["MOV-MISSING"]),
+        ({"epoch": 2}, ["MOV-MISSING"]),
+        ({"row": 2}, ["MOV-MISSING"]),
+    ],
+)
+def test_the_request_row_may_be_changed_instead(
+    judge: Build, verify: Build, reader: Any, columns: dict[str, Any], rules: list[str]
+) -> None:
+    write = {"event": "table_write", "row": 1, "epoch": 1, "start": 12, "slots": [103], "step": 1} | columns
+    write = {name: value for name, value in write.items() if value is not None}
+    pools = [
+        {"name": name, "kind": name, "slots": 960, "page_size": 1, "reserved_slots": 1}
+        for name in ("full", "c128")
+    ]
+    result = judge(verify(), COMPACT, write, reader, only=("MOV-MISSING",), pools=pools)
+    assert broken(result) == rules
+
+
 def test_a_move_that_comes_too_late(judge: Build, verify: Build, reader: Any) -> None:
     assert broken(judge(verify(), COMPACT, reader, move(DUE_SRC, DUE_TGT), only=("MOV-MISSING",))) == [
         "MOV-MISSING"
