@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from speckv_debug.checks.evidence import number
-from speckv_debug.checks.length_commits import explain_passed_over, explain_unverified
+from speckv_debug.checks.length_commits import (
+    explain_apart,
+    explain_passed_over,
+    explain_repeated,
+    explain_unverified,
+)
 from speckv_debug.checks.length_evidence import lengths_of, two_verifies
 from speckv_debug.checks.length_growth import judge_grants, judge_growth
 from speckv_debug.checks.length_order import judge_order, judge_repeats
@@ -114,7 +119,8 @@ def commit_equals_accepted(commits: Commits) -> Judgement:
     """Processing the result of a verify commits as many tokens as the verify accepted.
 
     The commit is compared with the accept of its own step: under overlap the host lags one verify behind. Each commit has
-    its accept, and no verify is passed over: results are committed in order.
+    its accept, and no verify is passed over or committed twice: results are committed in order. The committed length is
+    then where the verify ended.
 
     Exceptions: fewer, where the engine cut the output (stop, grammar, max_len); an accept without a commit, because the
     request had ended; builds before SGLang 0.5.15 commit the bonus ahead of the result.
@@ -124,6 +130,7 @@ def commit_equals_accepted(commits: Commits) -> Judgement:
     fits = _fits(commits, now - np.where(before == NULL, 0, before), n)
     published = (before == NULL) & (now != NULL) & (now == commits.new_seq_len)
     wrong = measured & ~fits & (commits.life >= 0) | commits.unverified | (commits.passed_over >= 0)
+    wrong |= commits.repeated | commits.apart
     reasons = {
         NO_LIFE: commits.life < 0,
         "no accept of the same step and row": commits.accept < 0,
@@ -146,9 +153,13 @@ def _explain_commit(commits: Commits, i: int) -> Details:
         return explain_unverified(commits, i)
     if commits.passed_over[i] >= 0:
         return explain_passed_over(commits, i)
+    if commits.repeated[i]:
+        return explain_repeated(commits, i)
     n, before, now = (
         int(v[i]) for v in (commits.accept_len, commits.committed_before, commits.ints("committed"))
     )
+    if now - before == n:
+        return explain_apart(commits, i)
     cut = commits.columns.text_at("cut", int(commits.index[i]))
     return Details(
         message=f"the verify accepted {quantity(n, 'row')}, the host committed {now - before}",

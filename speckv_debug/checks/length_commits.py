@@ -1,4 +1,4 @@
-"""LEN-COMMIT: a commit without a verify, and a verify without its commit."""
+"""LEN-COMMIT: a commit without a verify or apart from it, and a verify without its commit or with two."""
 
 from __future__ import annotations
 
@@ -52,4 +52,27 @@ def explain_passed_over(commits: Commits, i: int) -> Details:
         actual=f"the next commit of the request is of step {commits.place(i).step}",
         evidence=(lengths_of(commits.lengths, commits.life[i], int(commits.seq[i])),),
         place=place,
+    )
+
+
+def explain_repeated(commits: Commits, i: int) -> Details:
+    """A result that was committed before."""
+    now, before = int(commits.ints("committed")[i]), int(commits.committed_before[i])
+    step = commits.place(i).step
+    return Details(
+        message=f"the result of step {step} is committed a second time, with {now - before} more tokens",
+        expected=f"committed {before}",
+        actual=f"committed {now} = {before} + {now - before}",
+        evidence=(lengths_of(commits.lengths, commits.life[i], int(commits.seq[i])),),
+    )
+
+
+def explain_apart(commits: Commits, i: int) -> Details:
+    """A committed length that is not where the verify ended."""
+    now, ahead = int(commits.ints("committed")[i]), int(commits.ahead[i])
+    return Details(
+        message=f"the verify ended at length {now - ahead}, the host has {now} committed",
+        expected=f"committed {now - ahead} = seq_len + accept_len",
+        actual=f"committed {now}",
+        evidence=(lengths_of(commits.lengths, commits.life[i], int(commits.seq[i])),),
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.engine_version import preclaims
+from speckv_debug.replay.engine_version import may_preclaim, preclaims
 from speckv_debug.replay.lives import NEVER, Lives
 from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.places import Place, place_of
@@ -121,7 +121,8 @@ class Commits(Picked):
     def looks_further(self) -> Mask:
         """What a window of the process may not hold all of: the accept may be elsewhere, or a bonus that was claimed."""
         lacking = (self.life >= 0) & (self.ints("step") != NULL) & (self.accept < 0)
-        return np.asarray(lacking | preclaims(self.info) | (self.passed_over >= 0))
+        apart = self.repeated | self.apart
+        return np.asarray(lacking | preclaims(self.info) | (self.passed_over >= 0) | apart)
 
     @cached_property
     def unverified(self) -> Mask:
@@ -150,6 +151,49 @@ class Commits(Picked):
         behind = (step[earlier] != NULL) & (step[earlier] < step[self.accept]) & (own != NULL) & (own > 0)
         found = (self.accept >= 0) & (earlier >= 0) & ~done[earlier] & behind & self.info.records("lengths")
         return np.where(found & (self._began_anew < seq[earlier]), earlier, -1)
+
+    @cached_property
+    def repeated(self) -> Mask:
+        """Commits that add to the length, of an accept whose result an earlier commit of the life has added."""
+        known = np.flatnonzero(self.accept >= 0)
+        order = known[np.lexsort((self.seq[known], self.accept[known]))]
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[order[1:]] = self.accept[order[1:]] == self.accept[order[:-1]]
+        now, before = self.ints("committed"), self.committed_before
+        return np.asarray(found & (now != NULL) & (before != NULL) & (now != before))
+
+    @cached_property
+    def ahead(self) -> Int64s:
+        """How far the committed length is past where the verify ended (below 0: short of it); NULL if unknown."""
+        verifies, n = self.lengths.verifies, self.lengths.verifies.accepted
+        known = (verifies.seq_len != NULL) & (n != NULL) & ~verifies.of("algorithm", "uno")
+        end = self._of_accept(np.where(known, verifies.seq_len + np.where(known, n, 0), NULL))
+        now = self.ints("committed")
+        return np.where((end == NULL) | (now == NULL), NULL, now - end)
+
+    @cached_property
+    def apart(self) -> Mask:
+        """Commits with which the committed length leaves that of the device: not those that go on from such a one.
+
+        A life of which the output was cut before has left it already; one that was met halfway may have.
+        """
+        which = self.columns.texts("cut").known & self.lengths.main
+        was_cut = self.lengths.lives.before("lengths", self.seq, self.life, which) >= 0
+        place = np.full(len(self.columns) + 1, -1, dtype=np.int64)
+        place[self.index] = np.arange(len(self))
+        committing = self.columns.texts("cause").equal("verify_commit") & self.lengths.main
+        last = place[self.lengths.lives.before("lengths", self.seq, self.life, committing)]
+        earlier = np.where(last < 0, 0, self.ahead[last]) if len(self) else self.ahead
+        kept = (self.ahead == NULL) | (self.ahead == 0) | (self.cut & (self.ahead < 0))
+        told = self.info.from_start and self.info.records("lengths") and not may_preclaim(self.info)
+        return np.asarray(
+            told
+            & ~kept
+            & ~was_cut
+            & (self.ahead != earlier)
+            & (earlier != NULL)
+            & (self.committed_before != NULL)
+        )
 
     @property
     def _began_anew(self) -> Int64s:
@@ -212,7 +256,7 @@ class Commits(Picked):
         before = np.append(self.columns.ints("seq"), 0)[self.before]
         accept, before = np.where(self.accept < 0, seq, accept), np.where(self.before < 0, seq, before)
         first = np.minimum(np.minimum(accept, before), seq)
-        looking = self.unverified | (self.passed_over >= 0)
+        looking = self.unverified | (self.passed_over >= 0) | self.repeated | self.apart
         first = np.where(looking, np.minimum(first, _taken(self.lengths.lives.begin, self.life, 0)), first)
         return first, np.maximum(accept, seq)
 

@@ -19,6 +19,8 @@ from speckv_debug.replay.plain_tables import (
     CAUSE,
     CHAIN,
     CHECKED,
+    CHILDREN,
+    CHILDREN_END,
     COMMIT,
     CUT,
     DECODE,
@@ -56,6 +58,8 @@ from speckv_debug.replay.plain_tables import (
     ROWS,
     SAMPLED,
     SEQ,
+    SIBLINGS,
+    SIBLINGS_END,
     SLOTS_END,
     SLOTS_FROM,
     START,
@@ -69,7 +73,7 @@ NULL = int(np.iinfo(np.int64).min)
 NEVER = int(np.iinfo(np.int64).max)
 VERIFIES, FORWARDS, REPORTS, RESERVES, GRANTS, WRITES, RELEASES, ROW_ALLOCS, ROW_FREES, STATS = range(10)
 """Tables, in the order in which `sweep` takes them."""
-DRAFTED, DRAFTED_AT, ACCEPT_INDEX, TOKENS, POSITIONS, GRANTED_SLOTS, WRITTEN_SLOTS = range(7)
+DRAFTED, DRAFTED_AT, ACCEPT_INDEX, TOKENS, POSITIONS, GRANTED_SLOTS, WRITTEN_SLOTS, CHILD, SIBLING = range(9)
 """Values of lists, in the order in which `sweep` takes them."""
 WAITING_MOST = 4
 """Verifies of a life whose results wait to be committed, and grants that wait to be written: at most so many."""
@@ -91,9 +95,11 @@ and of its forward, and where that stands in the window; its decode preparation:
 reported; grants that no write has taken, and the end that is to be reported; verifies whose results are not
 committed; whether the next verify begins where an extend or plain decode ended."""
 QUEUES = len(FIELDS)
-"""From here on: grants that wait, then steps of verifies that wait, then how many rows each accepted."""
+"""From here on: grants that wait, then steps of verifies that wait, then how many rows each accepted, then
+where each ended."""
 WAITING_STEPS, WAITING_ROWS = QUEUES + WAITING_MOST, QUEUES + 2 * WAITING_MOST
-WIDTH = QUEUES + 3 * WAITING_MOST
+WAITING_ENDS = QUEUES + 3 * WAITING_MOST
+WIDTH = QUEUES + 4 * WAITING_MOST
 COUNTS = (
     "successions", "bounds", "commits", "late_commits", "growths", "tokens", "reaches", "row_grants",
     "unsaid", "unhanded", "untold",
@@ -159,11 +165,24 @@ def repeats(row: int, committed: int, allocated: int, lives: Array, now: Array) 
 
 @inlined
 def rises(start: int, values: Array, first: int, end: int, linear: bool) -> bool:
-    """Positions rise by one from the start; of a tree, only its root is looked at."""
+    """Positions rise by one from the start; of a tree, only its root is looked at: see `branches`."""
     stop = end if linear else min(first + 1, end)
     wrong = 0
     for at in range(first, stop):
         wrong += values[at] != start + at - first
+    return wrong == 0
+
+
+@inlined
+def branches(values: Array, first: int, end: int, links: Array, begin: int, stop: int, rise: int) -> bool:
+    """The row that each row of a tree is linked to stands `rise` positions behind it."""
+    if stop - begin != end - first:
+        return True
+    wrong = 0
+    for row in range(end - first):
+        link = links[begin + row]
+        if 0 <= link < end - first:
+            wrong += values[first + link] != values[first + row] + rise
     return wrong == 0
 
 
@@ -221,6 +240,8 @@ def verify(
     drafted: Array,
     drafted_at: Array,
     index: Array,
+    child: Array,
+    sibling: Array,
     forwards: Array,
     tokens: Array,
     lives: Array,
@@ -246,8 +267,14 @@ def verify(
         return False
     first, last = of[DRAFTS, at], of[DRAFTS_END, at]
     place, end = of[DRAFT_POSITIONS, at], of[DRAFT_POSITIONS_END, at]
-    if end - place == last - first and not rises(length, drafted_at, place, end, of[CHAIN, at] > 0):
-        return False
+    if end - place == last - first:
+        if not rises(length, drafted_at, place, end, of[CHAIN, at] > 0):
+            return False
+        if not of[CHAIN, at]:
+            if not branches(drafted_at, place, end, child, of[CHILDREN, at], of[CHILDREN_END, at], 1):
+                return False
+            if not branches(drafted_at, place, end, sibling, of[SIBLINGS, at], of[SIBLINGS_END, at], 0):
+                return False
     if not takes_in(row, length, length + width, drafted, first, last, False, lives, now):
         return False
     if lives[row, VERIFIED_AT] == step:
@@ -266,6 +293,7 @@ def verify(
         if waiting == WAITING_MOST:
             return False
         lives[row, WAITING_STEPS + waiting], lives[row, WAITING_ROWS + waiting] = step, n
+        lives[row, WAITING_ENDS + waiting] = length + n
         lives[row, RESULTS] += 1
     return True
 
@@ -308,13 +336,15 @@ def commits(row: int, at: int, of: Array, lives: Array, now: Array) -> bool:
     waiting, n = lives[row, RESULTS] - 1, lives[row, WAITING_ROWS]
     if not lives[row, TOLD] or waiting < 0 or lives[row, WAITING_STEPS] != of[STEP, at]:
         return False
+    end = lives[row, WAITING_ENDS]
     lives[row, RESULTS] = waiting
     for place in range(waiting):
         lives[row, WAITING_STEPS + place] = lives[row, WAITING_STEPS + place + 1]
         lives[row, WAITING_ROWS + place] = lives[row, WAITING_ROWS + place + 1]
+        lives[row, WAITING_ENDS + place] = lives[row, WAITING_ENDS + place + 1]
     grown = of[REPORT_COMMITTED, at] - lives[row, COMMITTED]
     cut = (of[FLAGS, at] & CUT) > 0 and 0 <= grown < n
-    return bool(cut or grown == n)
+    return bool((cut and of[REPORT_COMMITTED, at] < end) or (grown == n and of[REPORT_COMMITTED, at] == end))
 
 
 @inlined
@@ -550,6 +580,7 @@ def sweep(
     drafted, drafted_at, index = uncounted(lists[0]), uncounted(lists[1]), uncounted(lists[2])
     tokens, positions = uncounted(lists[3]), uncounted(lists[4])
     granted, written = uncounted(lists[5]), uncounted(lists[6])
+    child, sibling = uncounted(lists[7]), uncounted(lists[8])
     lives, held, now, facts = uncounted(lives_of), uncounted(held_by), uncounted(counts), uncounted(known)
     at, head = np.zeros(len(tables), dtype=np.int64), np.full(len(tables), NEVER)
     for number in range(len(tables)):
@@ -574,7 +605,20 @@ def sweep(
             done = forward(event, forwards, tokens, positions, lives, now)
             following = forwards[SEQ, after] if after < forwards.shape[1] else NEVER
         elif table == VERIFIES:
-            done = verify(event, verifies, drafted, drafted_at, index, forwards, tokens, lives, now, facts)
+            done = verify(
+                event,
+                verifies,
+                drafted,
+                drafted_at,
+                index,
+                child,
+                sibling,
+                forwards,
+                tokens,
+                lives,
+                now,
+                facts,
+            )
             following = verifies[SEQ, after] if after < verifies.shape[1] else NEVER
         elif table == GRANTS:
             done = grant(event, grants, lives, now)

@@ -39,7 +39,8 @@ TABLES = (
 """In the order of their numbers in `plain_compiled`."""
 LISTS = (
     ("accept", "draft_tokens"), ("accept", "positions"), ("accept", "accept_index"), ("forward", "tokens"),
-    ("forward", "positions"), ("alloc", "slots"), ("table_write", "slots"),
+    ("forward", "positions"), ("alloc", "slots"), ("table_write", "slots"), ("accept", "next_token"),
+    ("accept", "next_sibling"),
 )  # fmt: skip
 """Values that are looked at, in the same order as there."""
 RECORDED = ("lengths", "alloc", "table_write", "release")

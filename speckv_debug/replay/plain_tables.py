@@ -17,10 +17,12 @@ from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import of_drafter
 
 SEQ, STEP, ROW, OF_EPOCH, REQUEST = range(5)
+VERIFY_LISTS = ("draft_tokens", "positions", "accept_index", "next_token", "next_sibling")
 FLAGS, START = 5, 6
 """Of tables that have them."""
 LENGTH, NEW_LENGTH, ACCEPTED, BONUS, ROWS, ORIGIN, CHAIN = range(5, 12)
 DRAFTS, DRAFTS_END, DRAFT_POSITIONS, DRAFT_POSITIONS_END, PATH, PATH_END = range(12, 18)
+CHILDREN, CHILDREN_END, SIBLINGS, SIBLINGS_END = range(18, 22)
 """Of `accept`; where its lists begin and end."""
 WRITTEN, SAMPLED, TOKENS_FROM, TOKENS_END, POSITIONS_FROM, POSITIONS_END = range(7, 13)
 """Of `forward`: slots that are written, the token that was sampled, where its lists begin and end."""
@@ -57,7 +59,7 @@ def of_verifies(batch: VerifyBatch) -> list[Int64s]:
     """Rows of `accept`."""
     chain = batch.of("layout", "chain").astype(np.int64)
     numbers = [batch.seq_len, batch.new_seq_len, batch.accept_len, batch.bonus_token]
-    lists = _bounds(batch.columns, "draft_tokens", "positions", "accept_index")
+    lists = _bounds(batch.columns, *VERIFY_LISTS)
     return [*numbers, batch.columns.ints("width"), batch.origin, chain, *lists]
 
 

@@ -206,3 +206,46 @@ def test_a_session_trim_is_no_end() -> None:
     run.release(1, 13, 20, "session_trim", target=13)
     run.told(15, 20, "verify_commit")
     assert not found(run, "LEN-STALE")
+
+
+@pytest.mark.parametrize("again", [13, 16, 18])
+def test_a_verify_that_is_committed_twice(again: int) -> None:
+    run = overlapped(13)
+    run.lines.append(run.lines[-1] | {"committed": again})
+    run.step = 3
+    run.told(again + 2, 20, "verify_commit")
+    (finding,) = (f for f in run.check("LEN-COMMIT").findings if f.first_seq == 4)
+    assert finding.step == 2 and ("a second time" in finding.message) == (again > 13)
+
+
+@pytest.mark.parametrize(
+    ("head", "cut", "broken"),
+    [
+        ({}, {}, True),
+        ({}, {"cut": "stop"}, True),
+        ({"from_start": False}, {}, False),
+        ({"engine_version": "0.5.14"}, {}, False),
+    ],
+)
+def test_a_committed_length_that_is_not_where_the_verify_ended(
+    head: dict[str, Any], cut: dict[str, Any], broken: bool
+) -> None:
+    run = Lengths(**{"from_start": True} | head)
+    run.told(11, 20, "extend")
+    for run.step, start in ((2, 10), (3, 13)):
+        run.verify(start, 3)
+        run.told(start + 4, 20, "verify_commit", **cut)
+    findings = run.check("LEN-COMMIT").findings
+    assert [f.step for f in findings] == ([2] if broken else [])
+
+
+def test_what_a_cut_leaves_behind_the_device_stays_behind() -> None:
+    run = Lengths(from_start=True)
+    run.told(10, 20, "extend")
+    run.step = 2
+    run.verify(10, 3)
+    run.told(12, 20, "verify_commit", cut="grammar")
+    run.step = 3
+    run.verify(13, 3)
+    run.told(15, 20, "verify_commit")
+    assert not run.check("LEN-COMMIT").findings
