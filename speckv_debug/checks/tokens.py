@@ -35,7 +35,8 @@ def token_is_the_requests(tokens: Tokens) -> Judgement:
     A forward of the target begins with the token that the one before it handed on: the bonus of a verify, or what an
     extend or plain decode sampled, at the length that it leads to. A verify computes the draft tokens of which its accept
     takes some, in a forward of its own where those are recorded. A drafter of the EAGLE family stores, behind a verify or a prefill, each position's next token, and at the
-    end of a chunk the prompt's next one. Positions rise by 1, and no input id of the target is -1.
+    end of a chunk the prompt's next one. Positions rise by 1, in a tree from each row to its children, and no input id of
+    the target is -1.
 
     Exceptions: an extend is where the tokens of a prompt are known from; rows that were not accepted; tree siblings share a
     position; what was handed on is forgotten at an end, a retract, a session trim or a cut; engines that rewrite draft
@@ -140,8 +141,9 @@ def _explain(written: WrittenTokens, i: int) -> Details:
             actual=f"token {first}",
             evidence=shown,
         )
+    way = " from each row to its children" if written.of_verify[i] else ""
     return Details(
-        message=f"the positions of the {what} do not rise by 1 from {start}",
+        message=f"the positions of the {what} do not rise by 1{way}, from {start} on",
         expected=f"positions {start}, {(start or 0) + 1}, …",
         actual=f"positions {', '.join(str(p) for p in written.positions[i][:SHOWN].tolist())}",
         evidence=shown,

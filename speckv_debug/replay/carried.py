@@ -20,7 +20,9 @@ from speckv_debug.replay.ragged import NULL, Int64s, Mask
 from speckv_debug.replay.view import ProcessView
 from speckv_debug.replay.window_ends import PREPARE
 
-LISTS = ("draft_tokens", "positions", "accept_index", "out_cache_loc", "tokens", "slots")
+LISTS = (
+    "draft_tokens", "positions", "accept_index", "next_token", "next_sibling", "out_cache_loc", "tokens", "slots",
+)  # fmt: skip
 """List columns that are carried; the others of a carried event are absent."""
 UNUSED = ("t_ns", "begin_ns", "end_ns", "site")
 ENDS = ("release", "row_alloc", "row_free")

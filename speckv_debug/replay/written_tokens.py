@@ -64,7 +64,7 @@ class WrittenTokens(OfTargetWrites):
 
     @cached_property
     def jumping(self) -> Mask:
-        """Positions do not begin at the first one, or do not rise by 1; of a tree, its root alone is looked at."""
+        """Positions do not begin at the first one, or do not rise by 1; those of a tree from each row to its children."""
         return self._flag("jumping")
 
     def _flag(self, name: str) -> Mask:
@@ -78,9 +78,10 @@ class WrittenTokens(OfTargetWrites):
         straight = np.ones(len(forward), dtype=np.bool_)
         plain = np.flatnonzero(forward.texts("mode").equal("extend", "decode"))
         lists = (batch.ragged("draft_tokens"), batch.ragged("positions"))
+        links = batch.ragged("next_token"), batch.ragged("next_sibling")
         live = np.flatnonzero(~batch.padding)
         return (
-            ListFacts.of(*lists, batch.seq_len, batch.of("layout", "chain"), live),
+            ListFacts.of(*lists, batch.seq_len, batch.of("layout", "chain"), live, links),
             ListFacts.of(
                 forward.lists("tokens"), forward.lists("positions"), forward.ints("start"), straight, plain
             ),

@@ -83,6 +83,20 @@ def test_a_placeholder_among_the_input_ids() -> None:
     assert "input id 1" in finding.message and finding.actual == "-1"
 
 
+@pytest.mark.parametrize(
+    ("positions", "broken"),
+    [([4, 5, 5], False), ([4, 5, 6], True), ([4, 6, 6], True), ([4, 6, 5], True), ([5, 6, 6], True)],
+)
+@pytest.mark.parametrize("linked", [True, False])
+def test_positions_of_a_tree_rise_from_each_row_to_its_children(
+    positions: list[int], broken: bool, linked: bool
+) -> None:
+    run = Tokens()
+    links = {"next_token": [1, -1, -1], "next_sibling": [-1, 2, -1]} if linked else {}
+    run.verify(4, 21, 2, 31, positions=positions, layout="tree", **links)
+    assert bool(run.judged().findings) == (broken and (linked or positions[0] != 4))
+
+
 def test_positions_that_do_not_rise_by_one() -> None:
     run = Tokens()
     run.verify(4, 21, 2, 31, positions=[4, 5, 5])
