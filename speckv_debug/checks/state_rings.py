@@ -91,6 +91,22 @@ def _explain_short(writes: VerifyWrites, i: int) -> Details:
         "next compression looks for it",
         expected=f"the states of positions {length} to {length + width - 1}",
         actual=f"those without {_some(missing)}",
+        evidence=(_written(writes.due(i), missing),),
+    )
+
+
+def _written(due: list[int], missing: list[int]) -> Evidence:
+    """The positions that the verify has to write, and which of them it does, from just before the first missing one on."""
+    begin = max(due.index(missing[0]) - 2, 0)
+    shown = due[begin : begin + SHOWN]
+    left_out = f", {len(shown)} of {len(due)} positions" if len(due) > len(shown) else ""
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (position, "written", "nothing" if position in missing else "written") for position in shown
+    )
+    marked = tuple(place for place, position in enumerate(shown) if position in missing)
+    columns = ("position", "state due", "state")
+    return Evidence(
+        title=f"what the verify writes to the ring{left_out}", columns=columns, rows=rows, marked=marked
     )
 
 

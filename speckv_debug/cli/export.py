@@ -51,8 +51,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _say_withdrawn(recording: Recording) -> None:
     """Name the tables that the export does not call recorded whole any more."""
+    from speckv_debug.recording.loss import undamaged
+
     for process in recording.processes:
-        whole = process.recorded_whole
+        whole = undamaged(process)
         names = [name for name in process.info.tables if name not in whole]
         if names:
             what = f"{process.label}: the export does not list as recorded whole: {', '.join(names)}"

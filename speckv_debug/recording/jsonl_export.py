@@ -11,6 +11,7 @@ from typing import Any, TextIO
 import pyarrow as pa
 
 from speckv_debug.recording.atomic import beside, float_name, is_stream, jsonable, remove, swap_in, unwritable
+from speckv_debug.recording.loss import undamaged
 from speckv_debug.recording.order import EventBatch
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.recording.schema import SCHEMAS, TABLES
@@ -68,9 +69,12 @@ def _export(recording: Recording, out: TextIO) -> int:
 
 
 def readable(process: ProcessRecording) -> Mapping[str, Any]:
-    """The content of process.json, with the tables that it calls whole only if they can be read whole."""
+    """The content of process.json, with the tables that it calls whole only if no file of them is damaged.
+
+    Missing events show as holes in the numbers, in the export as in the recording.
+    """
     process.verify()
-    whole = process.recorded_whole
+    whole = undamaged(process)
     return process.info.raw if whole == process.info.tables else {**process.info.raw, "tables": list(whole)}
 
 

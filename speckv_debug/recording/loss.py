@@ -32,13 +32,19 @@ def problems_of(process: ProcessRecording) -> tuple[Problem, ...]:
 def recorded_whole(process: ProcessRecording) -> tuple[str, ...]:
     """The entries of `tables` (a table, or `table:kind`) whose files could be read whole, as far as they were read.
 
-    Rows that were dropped are told by the drop table, a missing end by `clean_shutdown`; damage by nothing else.
+    Rows that were dropped are told by the drop table, a missing end by `clean_shutdown`; damage by nothing else. Events that
+    are missing although no file is damaged may be those of a table that is gone.
     """
-    unread = {table for problem in process.problems if problem.kind in UNREAD for table in problem.tables}
+    names = undamaged(process)
     if not _damaged(process) and (any(_lost_end(process)) or _has_holes(process)):
-        unread |= set(TABLES) - set(
-            process.files
-        )  # the events that are missing may be those of a table that is gone
+        gone = set(TABLES) - set(process.files)
+        return tuple(name for name in names if name.partition(":")[0] not in gone)
+    return names
+
+
+def undamaged(process: ProcessRecording) -> tuple[str, ...]:
+    """The entries of `tables` of which no file is known to be damaged, as far as they were read."""
+    unread = {table for problem in process.problems if problem.kind in UNREAD for table in problem.tables}
     return tuple(name for name in process.info.tables if name.partition(":")[0] not in unread)
 
 

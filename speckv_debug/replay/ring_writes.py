@@ -96,3 +96,8 @@ class VerifyWrites:
         """Positions that the verify behind an event leaves out, ascending."""
         owners, position = self.left_out
         return sorted(set(position[self.event[owners] == event].tolist()))
+
+    def due(self, event: int) -> list[int]:
+        """Positions that the verify behind an event has to write, ascending."""
+        owners, position = self._due
+        return sorted(set(position[self.event[owners] == event].tolist()))

@@ -57,6 +57,11 @@ COMPARED: dict[tuple[str, ...], tuple[str, Callable[[Sequence[Cell]], str | None
         _text(0),
         (("wanted", _text(1)), ("stored", _text(2))),
     ),
+    ("position", "state due", "state"): (
+        "position",
+        _text(0),
+        (("state due", _text(1)), ("state", _text(2))),
+    ),
     ("position", "slot in the tree", "slot in the row"): (
         "position",
         _text(0),

@@ -375,7 +375,7 @@ FAULTS: tuple[Fault, ...] = (
     _silent(
         "ring-not-emptied",
         "OWN-REF",
-        "the ring of C128 state of an ended request is not emptied, and whoever gets the row compresses what stands there",
+        "the ring of C128 state of an ended request is not emptied: whoever gets the row compresses what is there",
         **STATEFUL,
     ),
     _wrong(
