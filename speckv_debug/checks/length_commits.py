@@ -6,6 +6,7 @@ import numpy as np
 
 from speckv_debug.checks.length_evidence import lengths_of
 from speckv_debug.checks.rule import Details
+from speckv_debug.model.finding import Evidence
 from speckv_debug.replay.lengths import Commits
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.repeats import Repeats
@@ -13,14 +14,24 @@ from speckv_debug.replay.repeats import Repeats
 
 def explain_unverified(commits: Commits, i: int) -> Details:
     """A commit of a step in which the request accepted nothing; it stands at the verify's launch, where that is told."""
-    now, before = int(commits.ints("committed")[i]), int(commits.committed_before[i])
+    now, before = _step(commits, i)
     return Details(
         message=f"the host committed {now - before} tokens, and no verify of the step accepted any for the request",
         expected=f"committed {before}, or an accept of the step",
         actual=f"committed {now} = {before} + {now - before}",
-        evidence=(lengths_of(commits.lengths, commits.life[i], int(commits.seq[i])),),
+        evidence=_around(commits, i),
         place=_launch(commits, i),
     )
+
+
+def _step(commits: Commits, i: int) -> tuple[int, int]:
+    """The committed length behind the commit, and before it."""
+    return int(commits.ints("committed")[i]), int(commits.committed_before[i])
+
+
+def _around(commits: Commits, i: int) -> tuple[Evidence]:
+    """The lengths that the host told of the request around the commit."""
+    return (lengths_of(commits.lengths, commits.life[i], int(commits.seq[i])),)
 
 
 def _launch(commits: Commits, i: int) -> Place | None:
@@ -50,20 +61,20 @@ def explain_passed_over(commits: Commits, i: int) -> Details:
         message=f"the {n} rows that the verify accepted are not committed, those of the next one are",
         expected=f"a commit of step {place.step}",
         actual=f"the next commit of the request is of step {commits.place(i).step}",
-        evidence=(lengths_of(commits.lengths, commits.life[i], int(commits.seq[i])),),
+        evidence=_around(commits, i),
         place=place,
     )
 
 
 def explain_repeated(commits: Commits, i: int) -> Details:
     """A result that was committed before."""
-    now, before = int(commits.ints("committed")[i]), int(commits.committed_before[i])
+    now, before = _step(commits, i)
     step = commits.place(i).step
     return Details(
         message=f"the result of step {step} is committed a second time, with {now - before} more tokens",
         expected=f"committed {before}",
         actual=f"committed {now} = {before} + {now - before}",
-        evidence=(lengths_of(commits.lengths, commits.life[i], int(commits.seq[i])),),
+        evidence=_around(commits, i),
     )
 
 
@@ -74,5 +85,5 @@ def explain_apart(commits: Commits, i: int) -> Details:
         message=f"the verify ended at length {now - ahead}, the host has {now} committed",
         expected=f"committed {now - ahead} = seq_len + accept_len",
         actual=f"committed {now}",
-        evidence=(lengths_of(commits.lengths, commits.life[i], int(commits.seq[i])),),
+        evidence=_around(commits, i),
     )

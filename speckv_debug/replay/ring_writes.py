@@ -94,10 +94,11 @@ class VerifyWrites:
 
     def missing(self, event: int) -> list[int]:
         """Positions that the verify behind an event leaves out, ascending."""
-        owners, position = self.left_out
-        return sorted(set(position[self.event[owners] == event].tolist()))
+        return self._behind(event, *self.left_out)
 
     def due(self, event: int) -> list[int]:
         """Positions that the verify behind an event has to write, ascending."""
-        owners, position = self._due
+        return self._behind(event, *self._due)
+
+    def _behind(self, event: int, owners: Int64s, position: Int64s) -> list[int]:
         return sorted(set(position[self.event[owners] == event].tolist()))

@@ -99,11 +99,10 @@ class VerifyStarts:
         """A report says nothing of a verify of a later step that came before it, nor of builds that claim a bonus ahead."""
         told, steps = self._lengths.columns("lengths"), self._lengths.columns("accept").ints("step")
         which = told.texts("cause").equal(*GROWING) & ~told.texts("cut").known & self._lengths.main
-        at, length = self._latest("lengths", which, told.ints("committed"))
-        step, earlier = (
-            self._latest("lengths", which, told.ints("step"))[1],
-            np.append(steps, NULL)[self._before],
-        )
+        found = self._lengths.lives.before("lengths", self._seq, self._life, which)
+        at = np.append(told.ints("seq"), -1)[found]
+        length, step = (np.append(told.ints(name), NULL)[found] for name in ("committed", "step"))
+        earlier = np.append(steps, NULL)[self._before]
         late = behind_verify & ((step == NULL) | (earlier == NULL) | (step <= earlier))
         return at, np.where(late | may_preclaim(self._lengths.info), NULL, length)
 

@@ -44,8 +44,8 @@ def test_a_call_that_copies_nothing_is_no_move(toy):
     assert "copied nothing" in toy.sink.of("note")[0]["text"]
 
 
-def test_of_two_pools_in_one_the_full_one_counts(toy):
-    """SWAKVPool moves in both; the peers' slots are no slots of the full pool."""
+def windowed(toy, left_behind=False):
+    """SGLang's class of two pools in one: its move is two moves, the second with translated slots unless it is left out."""
     plain = type(toy.engine.target_pool)
 
     class SWAKVPool:
@@ -54,8 +54,15 @@ def test_of_two_pools_in_one_the_full_one_counts(toy):
 
         def move_kv_cache(self, tgt_loc, src_loc):
             self.full_kv_pool.move_kv_cache(tgt_loc, src_loc)
-            self.swa_kv_pool.move_kv_cache(tgt_loc + 100, src_loc + 100)
+            if not left_behind:
+                self.swa_kv_pool.move_kv_cache(tgt_loc + 100, src_loc + 100)
 
+    return SWAKVPool
+
+
+def test_of_two_pools_in_one_the_full_one_counts(toy):
+    """SWAKVPool moves in both; the peers' slots are no slots of the full pool."""
+    plain, SWAKVPool = type(toy.engine.target_pool), windowed(toy)
     draft, pool = plain(), SWAKVPool()
     toy.engine.target_pool = pool
     toy.engine._pool_names = {id(pool): "full", id(draft): "draft"}
@@ -70,17 +77,7 @@ def test_of_two_pools_in_one_the_full_one_counts(toy):
 @pytest.mark.parametrize("left_behind", [False, True])
 def test_peers_in_the_window_move_by_a_call_of_their_own(toy, left_behind):
     """`SWAKVPool.move_kv_cache` is two moves, the second with translated slots; where it is not made, the event is missing."""
-    plain = type(toy.engine.target_pool)
-
-    class SWAKVPool:
-        def __init__(self):
-            self.full_kv_pool, self.swa_kv_pool = plain(), plain()
-
-        def move_kv_cache(self, tgt_loc, src_loc):
-            self.full_kv_pool.move_kv_cache(tgt_loc, src_loc)
-            if not left_behind:
-                self.swa_kv_pool.move_kv_cache(tgt_loc + 100, src_loc + 100)
-
+    plain, SWAKVPool = type(toy.engine.target_pool), windowed(toy, left_behind)
     draft, pool, allocator = plain(), SWAKVPool(), toy.engine.allocator
     toy.engine.target_pool = pool
     toy.engine._pool_names = {id(pool): "full", id(draft): "draft"}
