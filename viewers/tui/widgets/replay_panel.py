@@ -27,12 +27,19 @@ class ReplayPanel(StepPanel):
             return
         cells = [(each.what, printable(each.recorded), printable(each.replayed)) for each in self.results]
         wide = [max(map(len, column)) for column in zip(("", "recorded", "replayed"), *cells, strict=True)]
+        if sum(wide) + 6 + max(len(_word(each)[0]) for each in self.results) > width:
+            yield from self._one_under_another(cells)
+            return
         yield Content.styled(f"{'':{wide[0]}}  {'recorded':<{wide[1]}}  replayed", ink.FAINT)
         for each, (what, recorded, replayed) in zip(self.results, cells, strict=True):
-            word, style = _word(each)
-            yield Content.assemble(
-                f"{what:<{wide[0]}}  {recorded:<{wide[1]}}  {replayed:<{wide[2]}}  ", (word, style)
-            )
+            told = f"{what:<{wide[0]}}  {recorded:<{wide[1]}}  {replayed:<{wide[2]}}  "
+            yield Content.assemble(told, _word(each))
+
+    def _one_under_another(self, cells: Iterable[tuple[str, str, str]]) -> Iterable[Content]:
+        """Where a line has no room for all of a result: its name, then what it is."""
+        for each, (what, recorded, replayed) in zip(self.results, cells, strict=True):
+            yield Content(what)
+            yield Content.assemble(f"  recorded {recorded}  replayed {replayed}  ", _word(each))
 
 
 def _word(each: Recomputed) -> tuple[str, str]:

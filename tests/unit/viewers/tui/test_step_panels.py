@@ -5,8 +5,10 @@ import dataclasses
 import pytest
 
 from speckv_debug.model.verify import DraftTree, KVBounds, SlotMove, VerifyStep
+from speckv_debug.replay.verify_details import Recomputed
 from speckv_debug.viewers.tui.widgets.draft_tree import DraftTreePanel
 from speckv_debug.viewers.tui.widgets.move_table import MoveTable, moved
+from speckv_debug.viewers.tui.widgets.replay_panel import ReplayPanel
 from speckv_debug.viewers.tui.widgets.room_bar import RoomBar
 from speckv_debug.viewers.tui.widgets.step_panel import StepPanel
 from speckv_debug.viewers.tui.widgets.token_strips import TokenStrips
@@ -169,3 +171,10 @@ def test_facts_name_what_the_drawings_do_not() -> None:
     chain = DraftTree(tokens=(1, 2, 3), parents=(-1, 0, 1))
     assert " chain " in drawn(VerifyFacts(), smallest_step(tree=chain, algorithm="\x1b[2J"), width=200)[0]
     assert "\\x1b[2J" in drawn(VerifyFacts(), smallest_step(algorithm="\x1b[2J"), width=200)[0]
+
+
+def test_a_result_of_replay_without_room_for_its_columns_goes_on_below_its_name() -> None:
+    panel, what = ReplayPanel(), "accepted rows (kernels.accept.verify_tree_greedy)"
+    panel.results = (Recomputed(what, "0 1 3", "0 1 2", same=False),)
+    assert drawn(panel, smallest_step(), 80)[1:] == [f"{what}  0 1 3     0 1 2     ✗ differs"]
+    assert drawn(panel, smallest_step(), 79) == [what, "  recorded 0 1 3  replayed 0 1 2  ✗ differs"]
