@@ -42,16 +42,16 @@ BY_RULE = {
 }
 BY_POOL = (
     *("ST-RING", "RPL-STATE", "MOV-ALLPOOLS", "LOC-GROUP", "LOC-OWNED", "LOC-RANGE"),
-    *("OWN-DFREE", "OWN-UAF", "OWN-CONSERVE"),
+    *("OWN-DFREE", "OWN-UAF", "OWN-CONSERVE", "OWN-REF"),
 )
-"""Rules whose findings are about the kind of pool that they name."""
+"""Rules whose findings are about the kind of pool that they name; what `BY_RULE` says is for those that name none."""
 PAGED = ("c4_state", "page")
 
 
 def about(rule: str, pool: str | None, info: Process) -> str | None:
     """The three answers in a line; None where a rule is about KV in general, or the pool is not known."""
     found = next((each for each in info.pools if each.name == pool), None)
-    kind = BY_RULE.get(rule) or (found.kind if found and rule in BY_POOL else None)
+    kind = found.kind if found and rule in BY_POOL else BY_RULE.get(rule)
     if kind not in OF_KIND:
         return None
     what, owner, cleaned = OF_KIND[kind]

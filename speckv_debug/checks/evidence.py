@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.lettering import BONUS, letter
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.ragged import NULL, Int64s
 from speckv_debug.replay.verifies import VerifyBatch
 
@@ -20,9 +22,9 @@ def named(request: str | None) -> str:
     return "a request" if request is None else f"request {request}"
 
 
-def more(found: Int64s) -> str:
-    """How many more there are than the first one, which a sentence names."""
-    return f", and {len(found) - 1} more" if len(found) > 1 else ""
+def more(found: Int64s, noun: str) -> str:
+    """Of how many more than the first one, which a sentence names, the same is true."""
+    return f"; the same of {quantity(len(found) - 1, f'more {noun}')}" if len(found) > 1 else ""
 
 
 def row_name(row: int, token: int | None) -> str:
@@ -73,11 +75,12 @@ def _draw(parents: list[int]) -> Iterator[tuple[int, str]]:
 def accept_entries(batch: VerifyBatch, index: int, marked: tuple[int, ...] = ()) -> Evidence:
     """accept_index as the engine wrote it, with the token, parent and prediction of each row."""
     origin, parents = number(batch.origin[index]), batch.parents[index].tolist()
+    width = math.inf if batch.width[index] == NULL else int(batch.width[index])
     rows: list[tuple[Cell, ...]] = []
     for k, entry in enumerate(batch.ragged("accept_index")[index].tolist()):
         local = None if origin is None or entry in (-1, NULL) else entry - origin
         token = value_at(batch, "draft_tokens", index, local)
-        name = None if local is None else row_name(local, token)
+        name = None if local is None else row_name(local, token) if 0 <= local < width else "not its own"
         parent = parents[local] if local is not None and 0 <= local < len(parents) else None
         rows.append((k, number(entry), name, parent, value_at(batch, "predict", index, local)))
     columns = ("k", "accept_index", "row", "parent row", "predict")

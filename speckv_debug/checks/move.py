@@ -196,7 +196,7 @@ def _explain_second(launches: MoveLaunches, i: int, slot: int, call: int) -> Det
     follows=("MOV-PAIR", "MOV-MISSING", *ACCEPTS),
 )
 def move_before_read(scope: Settlements) -> Judgement:
-    """Accepted rows that are not in place are moved, and their predictions compacted, before `[L, L + n)` is read.
+    """Accepted rows that are not in place are moved, and their predictions compacted, before positions [L, L + n) are read.
 
     Predictions are read by the drafter, too, which stores them behind the verify.
 
@@ -235,10 +235,11 @@ def _explain_missing(scope: Settlements, i: int) -> Details:
         rows.append((k, name, path[k], None if start is None else start + k, source, target, "nothing"))
     what = [f"{len(rows)} accepted row{'s were' if rows[1:] else ' was'} never moved"] if rows else []
     what += [f"{tensor} was not compacted" for tensor in lacking.uncompacted]
+    them = "it" if len(rows) + len(lacking.uncompacted) == 1 else "them"
     columns = ("k", "token", "verify row", "position", "source", "target", "engine moved")
     moves = _pairs_text([(source, target) for _, source, target in lacking.unmoved])
     return Details(
-        message=f"accepted path {path} is not a prefix, but {' and '.join(what)} before event {lacking.reader} reads them",
+        message=f"accepted path {path} is not a prefix, but {' and '.join(what)} before event {lacking.reader} reads {them}",
         expected=", ".join(filter(None, (moves, *(f"compaction of {t}" for t in lacking.uncompacted)))),
         actual="no such move" if rows else "no such compaction",
         slots=tuple(dict.fromkeys(slot for _, *pair in lacking.unmoved for slot in pair)) or None,

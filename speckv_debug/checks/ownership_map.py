@@ -81,7 +81,7 @@ def _explain_shared(peers: PeerMaps, i: int, found: Int64s) -> Details:
         int(v) for v in (entries.full[first], entries.swa[first], entries.full[entries.rival[first]])
     )
     return Details(
-        message=f"full slot {full} gets the peer {swa}, which full slot {other} still has{more(found)}",
+        message=f"full slot {full} gets the peer {swa}, which full slot {other} still has{more(found, 'slot')}",
         expected="each slot of the window's pool is the peer of one full slot",
         actual=f"{swa} is the peer of full slots {other} and {full}",
         slots=tuple(sorted({full, other})),
@@ -95,7 +95,7 @@ def _explain_replaced(peers: PeerMaps, i: int, found: Int64s) -> Details:
         int(v) for v in (entries.full[first], entries.swa[first], entries.swa[entries.last[first]])
     )
     return Details(
-        message=f"full slot {full} gets the peer {swa} while it has {before}, which nobody gives back{more(found)}",
+        message=f"full slot {full} gets the peer {swa} while it has {before}, which nobody gives back{more(found, 'slot')}",
         expected="the mapping is cleared before it is set again",
         actual=f"peer {before}, then {swa}",
         slots=(full,),
@@ -106,7 +106,7 @@ def _explain_replaced(peers: PeerMaps, i: int, found: Int64s) -> Details:
 def _explain_unowned(peers: PeerMaps, i: int, found: Int64s) -> Details:
     full, swa = (int(v[found[0]]) for v in (peers.entries.full, peers.entries.swa))
     return Details(
-        message=f"full slot {full} gets the peer {swa} while it is in the free list{more(found)}",
+        message=f"full slot {full} gets the peer {swa} while it is in the free list{more(found, 'slot')}",
         expected="a peer is given to slots that are granted",
         actual=f"full slot {full} is free",
         slots=(full,),
@@ -117,7 +117,7 @@ def _explain_unowned(peers: PeerMaps, i: int, found: Int64s) -> Details:
 def _explain_ungranted(peers: PeerMaps, i: int, found: Int64s) -> Details:
     full, swa = (int(v[found[0]]) for v in (peers.entries.full, peers.entries.swa))
     return Details(
-        message=f"full slot {full} gets the peer {swa}, which pool {peers.pool} has not granted{more(found)}",
+        message=f"full slot {full} gets the peer {swa}, which pool {peers.pool} has not granted{more(found, 'slot')}",
         expected=f"a slot that pool {peers.pool} has granted",
         actual=f"slot {swa} is in its free list",
         slots=(full,),
@@ -131,7 +131,7 @@ def _explain_leftover(peers: PeerMaps, i: int, slots: Int64s) -> Details:
     swa = int(peers.entries.swa[peers.entries.before(slots[:1], seq)[0]])
     return Details(
         message=f"full slot {full} is granted with the peer {swa} of its holder before: its free did not clear the mapping"
-        f"{more(slots)}",
+        f"{more(slots, 'slot')}",
         expected="a free clears the mapping of the slots that it returns",
         actual=f"full slot {full} is mapped to {swa} at its grant",
         slots=tuple(slots.tolist()),
@@ -144,7 +144,7 @@ def _explain_kept(peers: PeerMaps, i: int, number: int) -> Details:
     full, settled = int(slots[0]), peers.frees.settled[number : number + 1]
     swa = int(peers.entries.swa[peers.entries.before(slots[:1], settled)[0]])
     return Details(
-        message=f"full slot {full} is free and still has the peer {swa} at the next launch (event {settled[0]}){more(slots)}",
+        message=f"full slot {full} is free and still has the peer {swa} at the next launch (event {settled[0]}){more(slots, 'slot')}",
         expected="a free clears the mapping of the slots that it returns",
         actual=f"full slot {full} is mapped to {swa}",
         slots=tuple(slots.tolist()),

@@ -18,7 +18,7 @@ LOOK_AT = "release_c128_pages, retain_c128_pages, replace_req_c128_prefix, DSV4N
     "OWN-REF", severity=ERROR, needs=("page_ref",), scope="page_refs", look_at=LOOK_AT, follows=("OWN-REF",)
 )
 def counted_by_holders(refs: PageRefs) -> Judgement:
-    """A counted page has as many references as sidecar rows and tree nodes hold it, and is freed when the last one goes.
+    """A counted page has as many references as holders and goes back with the last; a row that ends leaves its sidecar and ring empty.
 
     The count never falls below 0; only a holder gives up a reference; a sidecar row names pages that it holds; at the end
     of a row its sidecar is zeroed and holds nothing, and its ring of C128 state is emptied before the next life uses it. At settled points what is available is what no reference holds.

@@ -109,7 +109,7 @@ def _explain_turn(refs: PageRefs, i: int, table: str, found: Int64s) -> Details:
     some = f"{quantity(left, 'reference to it is', 'references to it are')}"
     verb = "is granted" if table == "alloc" else "goes to the free list"
     return Details(
-        message=f"page {refs.turns.page[found[0]]} {verb} while {some} left{more(found)}",
+        message=f"page {refs.turns.page[found[0]]} {verb} while {some} left{more(found, 'page')}",
         expected="a page goes back when its last reference goes, and is granted behind that",
         actual=f"count {left}",
         pages=tuple(pages.tolist()),
@@ -121,7 +121,7 @@ def _explain_cell(refs: PageRefs, i: int, found: Int64s) -> Details:
     cell = int(found[0])
     page, row, column = (int(v[cell]) for v in (refs.cells.page, refs.cells.row, refs.cells.column))
     return Details(
-        message=f"sidecar row {row} names page {page} (column {column}), to which row {row} holds no reference{more(found)}",
+        message=f"sidecar row {row} names page {page} (column {column}), to which row {row} holds no reference{more(found, 'page')}",
         expected=f"row {row} retains page {page}",
         actual="no reference of the row when the page is used",
         pages=tuple(np.unique(refs.cells.page[found]).tolist()),
@@ -132,7 +132,7 @@ def _explain_cell(refs: PageRefs, i: int, found: Int64s) -> Details:
 def _explain_end(refs: PageRefs, i: int, at: int) -> Details:
     row, until = (int(v[at]) for v in refs.ends)
     if refs.left_in_ring[at] and not (refs.left_named | refs.left_held)[at]:
-        return _explain_ring(refs, at, row)
+        return _explain_ring(refs, i, at, row)
     held, named = refs.held_by(row, until), refs.cells.left(row, until)
     said = ([f"still holds pages {ranges(tuple(held))}"] if refs.left_held[at] and held else []) + (
         [f"its sidecar still names pages {ranges(tuple(page for _, page in named))}"] if named else []
@@ -151,14 +151,18 @@ def _explain_end(refs: PageRefs, i: int, at: int) -> Details:
     )
 
 
-def _explain_ring(refs: PageRefs, at: int, row: int) -> Details:
-    event = refs.rows["row_free"][at]
+def _explain_ring(refs: PageRefs, i: int, at: int, row: int) -> Details:
+    event = int(refs.rows["row_free"][at])
     written, used = int(refs.rings.written[event]), int(refs.rings.used[event])
+    columns = ("seq", "step", "event", "request", "epoch")
+    rows: tuple[tuple[Cell, ...], ...] = tuple(refs.rings.turn(event))
     return Details(
         message=f"row {row} has ended and its ring of C128 state is not emptied: what event {written} wrote stands there for the next "
         f"request (event {used})",
         expected="a clear of the whole ring before the row's next life",
         actual=f"no clear between event {written} and event {used}",
+        place=replace(refs.place(i), pool=refs.rings.pool(event)),
+        evidence=(Evidence(title=f"ring of row {row}", columns=columns, rows=rows, marked=(len(rows) - 1,)),),
     )
 
 
@@ -185,7 +189,7 @@ def _details(refs: PageRefs, i: int, found: Int64s, message: str, expected: str,
     pages = tuple(np.unique(refs.entries.page[found]).tolist())
     shown = (_ledger(refs, i, page),)
     return Details(
-        message=message + more(found), expected=expected, actual=actual, pages=pages, evidence=shown
+        message=message + more(found, "page"), expected=expected, actual=actual, pages=pages, evidence=shown
     )
 
 

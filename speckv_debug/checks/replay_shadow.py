@@ -31,7 +31,7 @@ SHOWN = 16
     follows=(*ACCEPTS, *LAWS, *LENGTHS, *HOLDERS, *REPLAYED),
 )
 def committed_prefix(replay: ShadowReplay) -> Judgement:
-    """Replayed by `kernels.move.move_slots`, each position of a committed prefix holds the row that was written for it.
+    """Replayed by kernels.move.move_slots, each position of a committed prefix holds the row that was written for it.
 
     A cache that holds identities (request, epoch, position, token, version) is written by the recorded forwards and moved by
     the recorded mover calls. When a request's next forward reads its prefix, what was committed since its last one must

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -34,6 +35,7 @@ class RingEnds:
         of_ring = access.texts("pool").equal(*rings)
         self._access = access.ints("row")[of_ring], access.ints("seq")[of_ring]
         self._writes = access.texts("action").equal("write")[of_ring]
+        self._at = np.flatnonzero(of_ring)
         online = bool(info.settings.get("online_c128"))
         self.judged = info.records("state_clear") and bool(whole.any()) and not online
 
@@ -69,3 +71,36 @@ class RingEnds:
         row, seq = self._clear
         emptied = np.append(seq, -1)[latest_with((row,), seq, (self.row,), self.used)]
         return mask((self.written >= 0) & (self.used != NEVER) & (emptied < self.written))
+
+    def pool(self, end: int) -> str | None:
+        """The pool of the ring that the end of index `end` leaves full."""
+        return self._columns("state_access").text_at("pool", self._access_at(int(self.written[end])))
+
+    def turn(self, end: int) -> Iterator[tuple[int, int | None, str, str | None, int | None]]:
+        """`seq, step, event, request, epoch` of the last write to a ring that is left full, the end of its row, the row's
+        next life, and the first use of the ring in it.
+        """
+        free, alloc, access = (self._columns(name) for name in ("row_free", "row_alloc", "state_access"))
+        again = int(
+            first_with((alloc.ints("row"),), alloc.ints("seq"), (self.row[[end]],), self.seq[[end]])[0]
+        )
+        written, used = (self._access_at(int(seq[end])) for seq in (self.written, self.used))
+        use = f"ring {access.text_at('action', used) or 'use'}, not emptied before"
+        life, later = free.int_at("epoch", end), alloc.int_at("epoch", again)
+        before = ((access, written, "ring write", life), (free, end, "row_free", life))
+        for columns, at, name, epoch in (
+            *before,
+            (alloc, again, "row_alloc", later),
+            (access, used, use, later),
+        ):
+            yield (
+                int(columns.ints("seq")[at]),
+                columns.int_at("step", at),
+                name,
+                columns.text_at("request", at),
+                epoch,
+            )
+
+    def _access_at(self, seq: int) -> int:
+        """The row of `state_access` with this `seq`."""
+        return int(self._at[np.searchsorted(self._access[1], seq)])

@@ -42,6 +42,8 @@ INFO = Process(
         ("RPL-STATE", "states", ("recurrent state", "request row", "not cleaned up")),
         ("ST-MAMBA", "states", ("recurrent state", "request row", "not cleaned up")),
         ("OWN-REF", "c128", ("a KV page", "references", "give the page back")),
+        ("OWN-REF", None, ("a KV page", "references", "give the page back")),
+        ("OWN-REF", "c128_state", ("compressor state", "request row", "stale read")),
         ("OWN-MAP", None, ("KV pages", "full slots", "give its pages back")),
         ("ST-SWA", "full", ("KV pages", "full slots", "give its pages back")),
         ("OWN-DFREE", "c128", ("a KV page", "references", "give the page back")),

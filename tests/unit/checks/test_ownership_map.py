@@ -142,7 +142,7 @@ USE = {"event": "forward", "mode": "idle"}
     ("lines", "wrong"),
     [
         ([free(1), USE], "full slot 1 is free and still has the peer 11 at the next launch (event 3)"),
-        ([free(1, 2), USE], "full slot 1 is free and still has the peer 11 at the next launch (event 3), and 1 more"),
+        ([free(1, 2), USE], "full slot 1 is free and still has the peer 11 at the next launch (event 3); the same of 1 more slot"),
         ([free(1), peers((1, 0)), USE], ""),
         ([peers((1, 0)), free(1), USE], ""),
         ([free(1), alloc(1), USE], "full slot 1 is granted with the peer 11"),

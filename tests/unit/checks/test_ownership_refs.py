@@ -245,6 +245,24 @@ def test_the_end_of_a_row_empties_its_ring(judge: Build, lines: list[Line], wron
     ).findings
 
 
+def test_a_ring_that_is_left_full_is_shown_from_its_last_write_to_the_next_request_that_reads_it(
+    judge: Build,
+) -> None:
+    ended, begun = ({"event": name, "row": 1, "epoch": n} for name, n in (("row_free", 1), ("row_alloc", 2)))
+    life = [begin(1) | {"epoch": 1, "request": "a"}, *HELD, ring("write"), *DONE, ended | {"request": "a"}]
+    lines = [*life, begin(3), begun | {"request": "b"}, ring("read") | {"request": "b"}, USE, USE]
+    (found,) = judge("OWN-REF", *ELSEWHERE, *lines, **RINGED).findings
+    (evidence,) = found.evidence
+    assert [row[2:] for row in evidence.rows] == [
+        ("ring write", None, 1),
+        ("row_free", "a", 1),
+        ("row_alloc", "b", 2),
+        ("ring read, not emptied before", "b", 2),
+    ]
+    assert evidence.marked == (3,) and found.pool == "c128_state"
+    assert [row[0] for row in evidence.rows] == sorted(row[0] for row in evidence.rows)
+
+
 def test_an_engine_that_empties_no_ring_is_not_held_to_it(judge: Build) -> None:
     first = begin(1) | {"epoch": 1, "request": "a"}
     lines = [first, *HELD, ring("write"), *DONE, end(1), begin(1), ring("read"), USE, USE]

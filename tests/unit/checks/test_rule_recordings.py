@@ -49,3 +49,9 @@ def test_unknown(rule: str, tmp_path: Path) -> None:
 
 def test_no_recording_without_its_rule() -> None:
     assert sorted(folder.name for folder in FOLDER.iterdir() if folder.is_dir()) == sorted(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_its_law_is_plain_text(rule: str) -> None:
+    """Terminal and report show it as it stands."""
+    assert "`" not in RULES[rule].law
