@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from speckv_debug.model.text import amount
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import arrow, box, label, picture
 
-CELL, PITCH, TALL, EDGE, TOP, DOWN, MOST, CHARACTER, NARROWEST = 50, 56, 28, 4, 22, 66, 16, 7.4, 50
+TALL, EDGE, TOP, DOWN, MOST, CHARACTER, NARROWEST = 28, 4, 22, 66, 16, 7.4, 50
+LOWER = TOP + TALL + DOWN
+FOOT = LOWER + TALL + 16
+Places = Mapping[str, float]
+"""Name → left edge of its cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,56 +28,60 @@ class Link:
 
 def draw_links(links: Sequence[Link], upper: str, lower: str, title: str) -> Html:
     """Both lanes in the order of the links and of their targets; wrong links are red, their words say why."""
-    shown = sorted(links[:], key=lambda link: not link.wrong)[:MOST]
+    shown = sorted(links, key=lambda link: not link.wrong)[:MOST]
     kept = [link for link in links if link in shown]
     if not kept:
         return Html()
-    tops = list(dict.fromkeys(link.source for link in kept))
-    bottoms = list(dict.fromkeys(link.target for link in kept))
+    tops, bottoms = (
+        list(dict.fromkeys(names)) for names in zip(*((k.source, k.target) for k in kept), strict=True)
+    )
     wide = max(NARROWEST, 14 + CHARACTER * max(len(name) for name in (*tops, *bottoms)))
-    x = {0: _places(tops, wide), 1: _places(bottoms, wide)}
-    bad = {link.target for link in kept if link.wrong}
-    shapes = [
-        arrow(
-            x[0][k.source] + wide / 2,
-            TOP + TALL + 2,
-            x[1][k.target] + wide / 2,
-            TOP + TALL + DOWN - 3,
-            "wrong" if k.wrong else "ran",
-        )
-        for k in kept
-    ]
-    shapes += [
-        label(EDGE, TOP - 8, upper, "lane", "start"),
-        label(EDGE, TOP + TALL + DOWN - 8, lower, "lane", "start"),
-    ]
-    for lane, names, y in ((0, tops, TOP), (1, bottoms, TOP + TALL + DOWN)):
-        for name in names:
-            wrong = lane == 1 and name in bad
-            shapes.append(box(x[lane][name], y, wide, TALL, f"cell {'wrong' if wrong else 'plain'}"))
-            shapes.append(label(x[lane][name] + wide / 2, y + TALL / 2 + 4, name, "wrong" if wrong else ""))
-    foot = TOP + 2 * TALL + DOWN + 16
+    above, below = _places(tops, wide), _places(bottoms, wide)
     words = {link.target: link.words for link in kept if link.wrong and link.words}
-    for target, said in words.items():
-        middle, half = x[1][target] + wide / 2, CHARACTER * (len(said) + 2) / 2
-        shapes.append(label(max(middle, EDGE + half), foot, f"✗ {said}", "wrong"))
-    longest = max(
-        (
-            max(x[1][t] + wide / 2, half) + half
-            for t, w in words.items()
-            for half in [CHARACTER * (len(w) + 2) / 2]
+    shapes = [
+        *_arrows(kept, above, below, wide / 2),
+        *_lane(upper, above, wide, TOP, frozenset()),
+        *_lane(lower, below, wide, LOWER, {link.target for link in kept if link.wrong}),
+        *(
+            label(_middle(below[at] + wide / 2, said), FOOT, f"✗ {said}", "wrong")
+            for at, said in words.items()
         ),
-        default=0,
-    )
-    width = max(2 * EDGE + max(len(tops), len(bottoms)) * (wide + 6), longest + EDGE)
-    said = "; ".join(
-        f"{k.source} to {k.target}{', against the law: ' + k.words if k.wrong else ''}" for k in kept
-    )
-    drawn = picture(width, foot + 8, shapes, title=f"{title}: {said}", class_="arrows")
+    ]
+    ends = [_middle(below[at] + wide / 2, said) + _half(said) + EDGE for at, said in words.items()]
+    width = max(2 * EDGE + max(len(tops), len(bottoms)) * (wide + 6), *ends, 0)
+    drawn = picture(width, FOOT + 8, shapes, title=f"{title}: {_said(kept)}", class_="arrows")
     return element("div", drawn, *_rest(len(links) - len(kept)))
 
 
-def _places(names: Sequence[str], wide: float) -> dict[str, float]:
+def _arrows(links: Sequence[Link], above: Places, below: Places, half: float) -> Iterator[Html]:
+    for k in links:
+        start, end = above[k.source] + half, below[k.target] + half
+        yield arrow(start, TOP + TALL + 2, end, LOWER - 3, "wrong" if k.wrong else "ran")
+
+
+def _lane(title: str, places: Places, wide: float, y: float, bad: Collection[str]) -> Iterator[Html]:
+    yield label(EDGE, y - 8, title, "lane", "start")
+    for name, x in places.items():
+        yield box(x, y, wide, TALL, f"cell {'wrong' if name in bad else 'plain'}")
+        yield label(x + wide / 2, y + TALL / 2 + 4, name, "wrong" if name in bad else "")
+
+
+def _half(words: str) -> float:
+    """Half the width of words behind their sign."""
+    return CHARACTER * (len(words) + 2) / 2
+
+
+def _middle(x: float, words: str) -> float:
+    """Where the words stand, so that they begin inside the picture."""
+    return max(x, EDGE + _half(words))
+
+
+def _said(links: Sequence[Link]) -> str:
+    told = ((k, f", against the law: {k.words}" if k.wrong else "") for k in links)
+    return "; ".join(f"{k.source} to {k.target}{why}" for k, why in told)
+
+
+def _places(names: Sequence[str], wide: float) -> Places:
     return {name: EDGE + at * (wide + 6) for at, name in enumerate(names)}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from speckv_debug.model.text import amount, printable
@@ -22,9 +22,10 @@ class Strip:
     Attributes:
         key: What the places are called, such as `position`.
         keys: The name of each place.
-        lanes: Name and cells of each lane; the last one is what the engine has.
-        wrong: Places where the last lane breaks the law.
+        lanes: Name and cells of each lane; the last ones are what the engine has.
+        wrong: Places where these break the law.
         unset: What an absent cell shows.
+        found: How many of the lanes are what the engine has.
     """
 
     key: str
@@ -32,6 +33,7 @@ class Strip:
     lanes: tuple[tuple[str, tuple[str | None, ...]], ...]
     wrong: frozenset[int]
     unset: str = "–"
+    found: int = 1
 
 
 def draw_cells(strip: Strip, title: str) -> Html:
@@ -42,25 +44,38 @@ def draw_cells(strip: Strip, title: str) -> Html:
         return Html()
     wide = _width(strip, places)
     places = _shown(strip, min(MOST_CELLS, max(FEWEST, int((WIDEST - left) / (wide + 4)))))
-    shapes = [label(left - 8, HEAD - 8, strip.key, "lane", "end")]
-    for at, place in enumerate(places):
-        middle = left + at * (wide + 4) + wide / 2
-        shapes.append(label(middle, HEAD - 8, _cut(strip.keys[place], LONGEST_KEY), "small"))
-    for number, (name, cells) in enumerate(strip.lanes):
-        y = HEAD + number * (TALL + GAP)
-        shapes.append(label(left - 8, y + TALL / 2 + 4, name, "lane", "end"))
-        last = number == len(strip.lanes) - 1
-        for at, place in enumerate(places):
-            kind = "wrong" if last and place in strip.wrong else "plain" if last else "accepted"
-            kind = "rejected" if cells[place] is None and kind != "wrong" else kind
-            shapes += _cell(left + at * (wide + 4), y, wide, cells[place] or strip.unset, kind)
+    x = {place: left + at * (wide + 4) for at, place in enumerate(places)}
     bottom = HEAD + len(strip.lanes) * (TALL + GAP)
-    for at, place in enumerate(places):
-        if place in strip.wrong:
-            shapes.append(label(left + at * (wide + 4) + wide / 2, bottom + 6, "✗", "wrong"))
+    shapes = [
+        *_heads(strip, x, left, wide),
+        *_lanes(strip, x, left, wide),
+        *_signs(strip, x, wide, bottom + 6),
+    ]
     width, height = left + len(places) * (wide + 4) + EDGE, bottom + (14 if strip.wrong else 2)
     drawn = picture(width, height, shapes, title=f"{title}: {_words(strip)}", class_="cells")
     return element("div", drawn, *_rest(strip, places))
+
+
+def _heads(strip: Strip, x: Mapping[int, float], left: float, wide: float) -> Iterator[Html]:
+    yield label(left - 8, HEAD - 8, strip.key, "lane", "end")
+    for place, at in x.items():
+        yield label(at + wide / 2, HEAD - 8, _cut(strip.keys[place], LONGEST_KEY), "small")
+
+
+def _lanes(strip: Strip, x: Mapping[int, float], left: float, wide: float) -> Iterator[Html]:
+    for number, (name, cells) in enumerate(strip.lanes):
+        y, found = HEAD + number * (TALL + GAP), number >= len(strip.lanes) - strip.found
+        yield label(left - 8, y + TALL / 2 + 4, name, "lane", "end")
+        for place, at in x.items():
+            kind = "wrong" if found and place in strip.wrong else "plain" if found else "accepted"
+            kind = "rejected" if cells[place] is None and kind != "wrong" else kind
+            yield from _cell(at, y, wide, cells[place] or strip.unset, kind)
+
+
+def _signs(strip: Strip, x: Mapping[int, float], wide: float, y: float) -> Iterator[Html]:
+    for place, at in x.items():
+        if place in strip.wrong:
+            yield label(at + wide / 2, y, "✗", "wrong")
 
 
 def _shown(strip: Strip, most: int) -> list[int]:

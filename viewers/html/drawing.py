@@ -53,9 +53,8 @@ COMMITS = ("seq", "step", "request", "accept", "row due", "row kept")
 
 def of_step(step: VerifyStep, finding: Finding) -> Iterator[tuple[str, Html]]:
     """Title and picture of what fits the family of the finding's rule; a picture without its data is empty."""
-    drawings = BY_RULE.get(finding.rule) or BY_FAMILY.get(
-        finding.rule.partition("-")[0], (TREE, LANES, STRIPS)
-    )
+    family = BY_FAMILY.get(finding.rule.partition("-")[0], (TREE, LANES, STRIPS))
+    drawings = BY_RULE.get(finding.rule, family)
     notes = notes_of(step, finding)
     for title, picture in drawings:
         if title == TREE[0]:

@@ -40,7 +40,7 @@ COMPARED: dict[tuple[str, ...], tuple[str, Callable[[Sequence[Cell]], str | None
     ("k", "verify row due", "value due", "value found", "found row", ""): (
         "place k",
         _text(0),
-        (("row due", _row(1)), ("row found", _row(4)), ("value due", _text(2)), ("value found", _text(3))),
+        (("row due", _row(1)), ("value due", _text(2)), ("row found", _row(4)), ("value found", _text(3))),
     ),
     ("k", "verify row", "value due", "value found", ""): (
         "place k",
@@ -91,6 +91,8 @@ COMPARED: dict[tuple[str, ...], tuple[str, Callable[[Sequence[Cell]], str | None
     ("position", "slot written"): ("position", _text(0), (("slot written", _text(1)),)),
 }
 """Columns → what a place is called, its name, and the lanes; the last lane is what the engine has."""
+FOUND = {INDEX: 2, ("k", "verify row due", "value due", "value found", "found row", ""): 2}
+"""Tables in which more than the last lane is what the engine has."""
 DIFFERING = (("position", "slot in the tree", "slot in the row"), ("", "replayed", "recorded"))
 """Tables that do not mark what differs."""
 RANKS = ("rank", "accept_len", "rows", "tokens", "width", "layout")
@@ -105,7 +107,9 @@ def compared(evidence: Evidence, due: Sequence[tuple[str, Callable[[int], str | 
         cells = tuple((lane, tuple(of(k) for k in places)) for lane, of in due if evidence.columns == INDEX)
         cells += tuple((lane, tuple(of(row) for row in evidence.rows)) for lane, of in lanes)
         keys = tuple(name(row) or "" for row in evidence.rows)
-        return draw_cells(Strip(key=key, keys=keys, lanes=cells, wrong=_wrong(evidence)), evidence.title)
+        found = FOUND.get(evidence.columns, 1)
+        strip = Strip(key=key, keys=keys, lanes=cells, wrong=_wrong(evidence), found=found)
+        return draw_cells(strip, evidence.title)
     if evidence.columns == RANKS:
         return _ranks(evidence)
     if len(evidence.columns) == 3 and evidence.columns[1].startswith("slot of "):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from speckv_debug.model.text import printable
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import box, label, picture
 
-WIDTH, TALL, EDGE, CHARACTER, PITCH, TOP = 460, 30, 4, 7.2, 48, 20
+WIDTH, TALL, EDGE, CHARACTER, PITCH, TOP, LONGEST = 460, 30, 4, 7.3, 48, 20, 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +36,38 @@ def draw_sums(bars: Sequence[Bar], title: str) -> Html:
     most = max((sum(part.amount for part in bar.parts) for bar in bars), default=0)
     if most <= 0:
         return Html()
-    scale, shapes = (WIDTH - 2 * EDGE) / most, list[Html]()
-    for number, bar in enumerate(bars):
-        y = TOP + number * (TALL + PITCH - 24)
-        words = f"{'✗ ' if bar.wrong else ''}{printable(bar.name)}: {bar.words}"
-        shapes.append(label(EDGE, y - 6, words, "wrong" if bar.wrong else "lane", "start"))
-        x = float(EDGE)
-        for part in bar.parts:
-            wide = part.amount * scale
-            if wide > 0:
-                shapes.append(box(x, y, max(wide - 1, 1), TALL, f"part {part.kind}"))
-                if wide > CHARACTER * len(str(part.amount)) + 6:
-                    shapes.append(
-                        label(
-                            x + wide / 2,
-                            y + TALL / 2 + 4,
-                            part.amount,
-                            "wrong" if part.kind == "missing" else "inside",
-                        )
-                    )
-            x += wide
-    said = "; ".join(
-        f"{bar.name}: " + ", ".join(f"{part.words} {part.amount}" for part in bar.parts) for bar in bars
-    )
+    shapes = [shape for at, bar in enumerate(bars) for shape in _bar(bar, at, (WIDTH - 2 * EDGE) / most)]
+    width = max(WIDTH, *(2 * EDGE + CHARACTER * len(_words(bar)) for bar in bars))
     height = TOP + len(bars) * (TALL + PITCH - 24) - 12
-    drawn = picture(WIDTH, height, shapes, title=f"{title}: {said}", class_="sums")
+    drawn = picture(width, height, shapes, title=f"{title}: {_said(bars)}", class_="sums")
     return element("div", drawn, _legend(bars))
+
+
+def _bar(bar: Bar, at: int, scale: float) -> Iterator[Html]:
+    """Its words, and its parts from left to right."""
+    x, y = float(EDGE), TOP + at * (TALL + PITCH - 24)
+    yield label(EDGE, y - 6, _words(bar), "wrong" if bar.wrong else "lane", "start")
+    for part in bar.parts:
+        yield from _part(part, x, y, part.amount * scale)
+        x += part.amount * scale
+
+
+def _part(part: Part, x: float, y: float, wide: float) -> Iterator[Html]:
+    if wide > 0:
+        yield box(x, y, max(wide - 1, 1), TALL, f"part {part.kind}")
+    if wide > CHARACTER * len(str(part.amount)) + 6:
+        look = "wrong" if part.kind == "missing" else "inside"
+        yield label(x + wide / 2, y + TALL / 2 + 4, part.amount, look)
+
+
+def _words(bar: Bar) -> str:
+    words = printable(f"{bar.name}: {bar.words}")
+    return f"{'✗ ' if bar.wrong else ''}{words if len(words) <= LONGEST else f'{words[: LONGEST - 1]}…'}"
+
+
+def _said(bars: Sequence[Bar]) -> str:
+    told = ((bar.name, ", ".join(f"{part.words} {part.amount}" for part in bar.parts)) for bar in bars)
+    return "; ".join(f"{name}: {parts}" for name, parts in told)
 
 
 def _legend(bars: Sequence[Bar]) -> Html:
