@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -29,8 +30,6 @@ class KVPool:
         self.name, self.size, self.layers, self._observer = name, size, shape.layers, observer
         memory = ((shape.layers + 1) * size, shape.heads, shape.head_dim)
         self.keys, self.values = torch.zeros(memory, dtype=DTYPE), torch.zeros(memory, dtype=DTYPE)
-        count = shape.layers * 2 * shape.heads * shape.head_dim
-        self._mix = _odd_numbers(count)
 
     def write(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
         """Store `[n, heads, head_dim]` at `slots` `[n]` of a layer."""
@@ -62,24 +61,35 @@ class KVPool:
         components: Sequence[str] = COMPONENTS,
     ) -> None:
         """`KV[targets] <- KV[sources]` in every layer (SGLang `move_kv_cache`), of the components named."""
-        before = self.fingerprints(sources)
-        self.copy(targets, sources, chunk=chunk, components=components)
-        self._observer.emit(
-            "move",
-            pool=self.name,
-            target_source=target_source,
-            src=sources.tolist(),
-            tgt=targets.tolist(),
-            components=list(components),
-            caller=caller,
-            src_before=before,
-            tgt_after=self.fingerprints(targets),
-        )
+        told = {"caller": caller, "target_source": target_source, "components": list(components)}
+        self.move_layers(range(self.layers), (targets, sources), told | {"pool": self.name}, chunk=chunk)
 
-    def copy(self, targets: Tensor, sources: Tensor, *, chunk: int, components: Sequence[str]) -> None:
-        """Overwrite `targets` with `sources`, both `[n]`, in every layer."""
+    def move_layers(
+        self, layers: Sequence[int], pairs: tuple[Tensor, Tensor], told: Mapping[str, Any], *, chunk: int
+    ) -> None:
+        """Move targets <- sources, `pairs` of `[n]`, in some layers, and say so; `told` are columns of the event.
+
+        `told` may name other slots: those of a pool that the layers lie in.
+        """
+        targets, sources = pairs
+        named = {"src": sources.tolist(), "tgt": targets.tolist(), **told}
+        before = self.fingerprints(sources, layers)
+        self.copy(targets, sources, layers=layers, chunk=chunk, components=named["components"])
+        after = self.fingerprints(targets, layers)
+        self._observer.emit("move", **named, src_before=before, tgt_after=after)
+
+    def copy(
+        self,
+        targets: Tensor,
+        sources: Tensor,
+        *,
+        layers: Sequence[int],
+        chunk: int,
+        components: Sequence[str],
+    ) -> None:
+        """Overwrite `targets` with `sources`, both `[n]`, in these layers."""
         memory = {"k": self.keys, "v": self.values}
-        for layer in range(self.layers):
+        for layer in layers:
             at = (self.address(layer, targets), self.address(layer, sources))
             for component in components:
                 move_rows(memory[component], *at, chunk=chunk)
@@ -89,18 +99,19 @@ class KVPool:
         layers = [torch.stack(self.read(layer, slots), dim=1) for layer in range(self.layers)]
         return torch.stack(layers, dim=1)
 
-    def fingerprints(self, slots: Tensor) -> list[int]:
-        """One number a slot, over keys and values of all layers."""
-        return fingerprint_rows(self.content(slots).flatten(1), self._mix)
+    def fingerprints(self, slots: Tensor, layers: Sequence[int]) -> list[int]:
+        """One number a slot, over its keys and values in these layers."""
+        return fingerprint_rows(self.content(slots)[:, list(layers)].flatten(1))
 
 
-def fingerprint_rows(rows: Tensor, mix: Tensor | None = None) -> list[int]:
+def fingerprint_rows(rows: Tensor) -> list[int]:
     """One 64-bit number for the content of each of `rows` `[n, m]` (float64)."""
-    factors = _odd_numbers(rows.shape[1]) if mix is None else mix
+    factors = _odd_numbers(rows.shape[1])
     result: list[int] = (rows.contiguous().view(torch.int64) * factors).sum(-1).tolist()
     return result
 
 
+@cache
 def _odd_numbers(count: int) -> Tensor:
     draw = torch.Generator().manual_seed(count)
     return torch.randint(-(2**62), 2**62, (count,), generator=draw) * 2 + 1

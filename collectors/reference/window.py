@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -135,6 +136,21 @@ class HybridPool(KVPool):
         self.written = self.looked_up(slots)
         at = super().address(layer, self.written)
         self.keys[at], self.values[at] = keys, values
+
+    def move_layers(
+        self, layers: Sequence[int], pairs: tuple[Tensor, Tensor], told: Mapping[str, Any], *, chunk: int
+    ) -> None:
+        """The layers with all positions by the slots, then those of the window by the peers (SGLang `SWAKVPool`)."""
+        super().move_layers([layer for layer in layers if not windowed(layer)], pairs, told, chunk=chunk)
+        self.move_window([layer for layer in layers if windowed(layer)], pairs, told, chunk=chunk)
+
+    def move_window(
+        self, layers: Sequence[int], pairs: tuple[Tensor, Tensor], told: Mapping[str, Any], *, chunk: int
+    ) -> None:
+        """Bring the peers of sources to the peers of targets: a call of its own, of the window's pool."""
+        tgt, src = (self._peers_of(slots).tolist() for slots in pairs)
+        peers = {"pool": GROUP, "src": src, "tgt": tgt}
+        super().move_layers(layers, pairs, {**told, **peers}, chunk=chunk)
 
     def looked_up(self, slots: Tensor) -> Tensor:
         """Where a forward's rows go in the window's pool (SGLang `translate_loc_from_full_to_swa`)."""

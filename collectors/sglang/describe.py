@@ -81,7 +81,8 @@ def pools(engine: Engine) -> tuple[dict[str, Any], ...]:
     ]
     if engine.has_window:
         size = int(engine.allocator.size_swa) // engine.page_size * engine.page_size
-        found.append({"name": "swa", "kind": "swa", **shared, "slots": size, "namespace": "swa"})
+        content = _content(getattr(engine.target_pool, "swa_kv_pool", None))
+        found.append({"name": "swa", "kind": "swa", **shared, "slots": size, "namespace": "swa", **content})
     for pool in engine.draft_pools():
         entry = {"name": "draft", "kind": "draft", **shared, "namespace": "draft", "allocated_by": "full"}
         found.append({**entry, **_content(pool)})
@@ -112,9 +113,12 @@ def _beside(engine: Engine) -> Iterator[dict[str, Any]]:
 def components_of(pool: Any) -> list[str] | None:
     """What a token consists of in a pool, an indexer's keys apart; None if unknown, as where scales move with keys and values.
 
+    Of a pool with a window's beside it (`SWAKVPool`) what its full side holds: the window's is a pool of its own.
+
     Scales have buffers of their own in quantized pools (FP4, MXFP8 from 0.5.16 on, native NVFP4 from 0.5.21 on), and a pool
     moves them inside: whether they all came along no function shows.
     """
+    pool = getattr(pool, "full_kv_pool", pool)
     if any(getattr(pool, name, None) is not None for name in SCALES):
         return None
     if hasattr(pool, "k_buffer") and hasattr(pool, "v_buffer"):
@@ -124,7 +128,7 @@ def components_of(pool: Any) -> list[str] | None:
 
 def index_keys(pool: Any) -> Any:
     """What keeps the keys of a pool's indexer and moves them on its own (0.5.18 and later), None where nothing does."""
-    found = getattr(pool, "index_key_cache", None)
+    found = getattr(getattr(pool, "full_kv_pool", pool), "index_key_cache", None)
     return found if hasattr(found, "move") else None
 
 

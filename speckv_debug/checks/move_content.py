@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from speckv_debug.checks.move import MOVER
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
@@ -22,45 +24,63 @@ SHOWN = 8
     follows=("MOV-ALLPOOLS",),
 )
 def all_components_move(moved: MovedComponents) -> Judgement:
-    """Every component of a moved row moves: keys, values, scales, and the keys of an indexer that has the same slots.
+    """Every component of a moved row moves: keys, values, scales, the keys of an indexer, and the row in a window's pool.
 
-    Due are the components that the process line declares for the pool; those that need no move are not declared.
+    Due are the components that the process line declares for the pool and for an indexer that has its slots; those that need
+    no move are not declared. In the pool of a sliding window the pairs are those of the peers, as `swa_map` names them at
+    the call: `KV[peer(tgt)] <- KV[peer(src)]` (SGLang `SWAKVPool`, a call of its own in a recording).
 
-    Exceptions: one call for all components, or one a component with the same pairs; a draft pool is rebuilt by the next
-    draft extend; pools with slots of their own (compressed, recurrent state) are not moved by these calls.
-
-    Not judged: the window's pool, whose rows the same call moves to the peers of the targets (SGLang `SWAKVPool`), a call of
-    its own in a recording.
+    Exceptions: one call for all components, or one a component with the same pairs; a slot without a peer has left the
+    window; a draft pool is rebuilt by the next draft extend; pools with other slots (compressed, recurrent state) are not
+    moved by these calls.
     """
     reasons = {
         "the process line does not declare the pool's components": moved.undeclared,
         "a mover call does not name its components": moved.unnamed,
-        "no step tells which calls move the same batch": moved.stepless & moved.lacking,
+        "no step tells which calls move the same batch": moved.stepless
+        & (moved.lacking | moved.window.lacking),
     }
     untold = moved.undeclared | moved.unnamed | moved.stepless
-    return verdict(moved.lacking & ~untold, lambda i: _explain_components(moved, i), reasons)
+    failed = (moved.lacking & ~untold) | (moved.window.lacking & ~moved.stepless)
+    return verdict(failed, lambda i: _explain_components(moved, i), reasons | moved.window.untold)
 
 
 def _explain_components(moved: MovedComponents, i: int) -> Details:
-    total, rows, marked, slots = int(moved.total[i]), list[tuple[Cell, ...]](), list[int](), list[int]()
-    parts = list(moved.due(moved.base(i)))
-    for pool, component in parts:
-        left = moved.left(i, (pool, component))
-        marked += [len(rows)] if left else []
-        slots += [slot for pair in left for slot in pair]
-        rows.append((pool, component, total - len(left), total, _pairs(left)))
-    behind = ", ".join(f"{parts[k][1]} of pool {parts[k][0]}" for k in marked)
+    parts = tuple(_parts(moved, i))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (pool, component, total - len(left), total, _pairs([pair[-2:] for pair in left]))
+        for pool, component, total, left in parts
+    )
+    behind = [f"{component} of pool {pool}" for pool, component, _, left in parts if left]
+    stay = plural(len(behind), "stays where it was", "stay where they were")
+    marked = tuple(k for k, (*_, left) in enumerate(parts) if left)
     columns = ("pool", "component", "pairs moved", "due", "left behind")
+    names = [_named(moved, i, pool, component) for pool, component, *_ in parts]
     return Details(
-        message=f"accepted rows are moved without all they consist of: {behind} stays where it was",
-        expected=f"{quantity(total, 'pair')} of each of {', '.join(c for _, c in parts)}",
-        actual=", ".join(f"{rows[k][1]}: {rows[k][2]}" for k in range(len(rows))),
-        slots=tuple(dict.fromkeys(slots)),
-        evidence=(Evidence(title="components", columns=columns, rows=tuple(rows), marked=tuple(marked)),),
+        message=f"accepted rows are moved without all they consist of: {', '.join(behind)} {stay}",
+        expected=f"{quantity(int(moved.total[i]), 'pair')} of each of {', '.join(names)}",
+        actual=", ".join(f"{name}: {row[2]}" for name, row in zip(names, rows, strict=True)),
+        slots=tuple(dict.fromkeys(slot for *_, left in parts for pair in left for slot in pair[:2])),
+        evidence=(Evidence(title="components", columns=columns, rows=rows, marked=marked),),
     )
 
 
-def _pairs(pairs: list[tuple[int, int]]) -> str:
+def _named(moved: MovedComponents, i: int, pool: str, component: str) -> str:
+    """A component, with its pool if that is the window's, which may have the same ones."""
+    window = moved.window.pool
+    return f"{component} of {pool}" if window is not None and pool == window.name else component
+
+
+def _parts(moved: MovedComponents, i: int) -> Iterator[tuple[str, str, int, Sequence[tuple[int, ...]]]]:
+    """Pool and component, pairs that are due, and (src, tgt) of those left behind, before those of the peers in a window."""
+    for pool, component in moved.due(moved.base(i)):
+        yield pool, component, int(moved.total[i]), moved.left(i, (pool, component))
+    for component in moved.window.components if moved.window.total(i) else ():
+        assert moved.window.pool is not None
+        yield moved.window.pool.name, component, moved.window.total(i), moved.window.left(i, component)
+
+
+def _pairs(pairs: Sequence[tuple[int, ...]]) -> str:
     return ", ".join(f"{t} <- {s}" for s, t in pairs[:SHOWN]) + (" …" if pairs[SHOWN:] else "")
 
 

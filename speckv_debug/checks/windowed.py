@@ -18,6 +18,7 @@ from speckv_debug.checks.untold import lacks
 from speckv_debug.model.finding import Finding
 from speckv_debug.replay.carried import Carried
 from speckv_debug.replay.compactions import Compactions
+from speckv_debug.replay.components import MovedComponents
 from speckv_debug.replay.ledger_stream import LedgerStream
 from speckv_debug.replay.ownership import SCOPES as OF_LEDGER
 from speckv_debug.replay.places import Place
@@ -185,12 +186,14 @@ def _seq(scope: Scope) -> Indices:
 
 def _looks_further(scope: Scope, found: WindowVerdict, since: int | None) -> bool:
     """Rows that no call of their step moves may be moved later; tensors compacted in some windows are due in all; whether a
-    list is cut, longer ones of other steps tell.
+    list is cut, longer ones of other steps tell; peers of moved rows may have been told long before.
     """
     if since is not None and (further := getattr(scope, "looks_further", None)) is not None:
         return bool((further & (_seq(scope) > since)).any())
     if isinstance(scope, Compactions):
         return scope.looks_short
+    if isinstance(scope, MovedComponents):
+        return scope.window.looks_back
     if not isinstance(scope, Settlements) or not len(scope):
         return False
     before, found.tensors = found.tensors, scope.tensors

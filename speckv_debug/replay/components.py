@@ -1,15 +1,17 @@
-"""Which components of moved tokens (keys, values, scales, indexer keys) the mover's calls of one step bring along."""
+"""Which components of moved tokens (keys, values, scales, indexer keys, rows of a window) the mover's calls of a step bring along."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
 
 from speckv_debug.model.process import MAIN, Pool
-from speckv_debug.replay.columns import Texts
+from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.launches import MoveLaunches
+from speckv_debug.replay.moved_peers import FullPairs
+from speckv_debug.replay.moved_windows import MovedWindow, window_of
 from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
@@ -24,15 +26,19 @@ class MovedComponents:
     """One instance a step and pool in which an accept's mover calls bring a row to another slot.
 
     Due are the components that the pool declares, and those of an indexer pool that has its ids: they belong to the same
-    tokens. What is rebuilt instead (a draft pool) or can't hold a tree is not due.
+    tokens, as do their rows in the pool of a sliding window. What is rebuilt instead (a draft pool) or can't hold a tree is
+    not due.
 
     Attributes:
         call: The first of the calls.
         instance: Which instance each real pair belongs to.
     """
 
-    def __init__(self, launches: MoveLaunches) -> None:
+    reads = ("swa_map",)
+
+    def __init__(self, launches: MoveLaunches, columns: Callable[[str], Columns], whole: bool) -> None:
         self.launches, self.moves = launches, launches.moves
+        self._columns_of, self._whole = columns, whole
         moves, self.info = self.moves, self.moves.info
         self.bases = [pool for pool in self.info.pools if pool.kind == MAIN]
         caller = moves.columns.texts("caller")
@@ -61,10 +67,21 @@ class MovedComponents:
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """From the first to the last call."""
+        """From the first to the last call, and what the rows of a window rest on."""
         last = np.zeros(len(self), dtype=np.int64)
         np.maximum.at(last, self.instance, self.moves.seq[self._owner])
-        return self.moves.seq[self.call], last
+        return self.window.widened((self.moves.seq[self.call], last))
+
+    @cached_property
+    def window(self) -> MovedWindow:
+        """What is due of the rows of the window's pool."""
+        windowed = window_of(self.info) is not None
+        main = [windowed and base.name == self.info.main_pool for base in self.bases]
+        mine = np.array([*main, False])[self._base[self._owner]]
+        real, owner = self._real[mine], self._owner[mine]
+        ends = self.moves.src.values[real], self.moves.tgt_of_src[real]
+        pairs = FullPairs(self.instance[mine], *ends, self.moves.seq[owner], self.moves.step[owner])
+        return MovedWindow(pairs, len(self), self.moves, self._columns_of, self._whole)
 
     @cached_property
     def undeclared(self) -> Mask:
@@ -85,7 +102,7 @@ class MovedComponents:
 
     @cached_property
     def lacking(self) -> Mask:
-        """Where a due component stays behind for at least one pair."""
+        """Where a due component of the instance's own slots stays behind for at least one pair."""
         found = np.zeros(len(self), dtype=np.bool_)
         for number, base in enumerate(self.bases):
             mine = self._base[self.call] == number
@@ -103,7 +120,7 @@ class MovedComponents:
                 owners, first = np.unique(self.instance[behind], return_index=True)
                 targets = self.moves.tgt_of_src[self._real[behind[first]]]
                 found[owners] = np.where(found[owners] < 0, targets, found[owners])
-        return found
+        return np.where(found < 0, self.window.first_left, found)
 
     @cached_property
     def total(self) -> Int64s:

@@ -22,3 +22,8 @@ class Scopes(ABC):
     @abstractmethod
     def columns(self, table: str) -> Columns:
         """The columns of one event table."""
+
+    @property
+    def _from_start(self) -> bool:
+        """The recording holds what the process did from its beginning."""
+        return self.info.from_start and not self.process.missing_head

@@ -17,11 +17,6 @@ from speckv_debug.replay.ring_reads import RingReads
 class StateScopes(LengthScopes):
     """Scopes of `ProcessView`, one cached property each."""
 
-    @property
-    def _from_start(self) -> bool:
-        """The recording holds what the process did from its beginning."""
-        return self.info.from_start and not self.process.missing_head
-
     @cached_property
     def ring_clears(self) -> RingClears:
         """One instance a clear of a C128 compressor ring."""

@@ -102,7 +102,7 @@ class VerifyScopes(Scopes):
     @cached_property
     def moved_components(self) -> MovedComponents:
         """One instance a step and pool in which an accept's calls move something."""
-        return MovedComponents(self.launches)
+        return MovedComponents(self.launches, self.columns, self._from_start)
 
     @cached_property
     def compactions(self) -> Compactions:

@@ -343,6 +343,12 @@ FAULTS: tuple[Fault, ...] = (
         **STATEFUL | {"indexed": 24},
     ),
     _wrong(
+        "window-not-moved",
+        "MOV-ALLPOOLS",
+        "accepted rows are moved in the layers with all positions, their peers in the window's pool stay behind",
+        **STATEFUL,
+    ),
+    _wrong(
         "recurrent-state-of-another-row",
         "ST-MAMBA",
         "the recurrent state behind the last accepted row but one is kept",

@@ -12,6 +12,7 @@ from speckv_debug.collectors.reference.batch import Round
 from speckv_debug.collectors.reference.engine import Engine
 from speckv_debug.collectors.reference.faults.shot import Shot, wrap
 from speckv_debug.collectors.reference.verifier import Accepted
+from speckv_debug.collectors.reference.window import HybridPool
 from speckv_debug.kernels.locate import accepted_pairs
 
 Move = Callable[[Round, Accepted, Tensor], None]
@@ -148,8 +149,8 @@ def values_left_behind(engine: Engine, shot: Shot) -> None:
             engine.pool,
             "copy",
             lambda _: (
-                lambda targets, sources, *, chunk, components: copy(
-                    targets, sources, chunk=chunk, components=("k",)
+                lambda targets, sources, *, layers, chunk, components: copy(
+                    targets, sources, layers=layers, chunk=chunk, components=("k",)
                 )
             ),
         )
@@ -169,6 +170,19 @@ def index_left_behind(engine: Engine, shot: Shot) -> None:
         wrap(engine.verifier, "move_index", lambda _: move_index)
 
     _moving(engine, shot, without_index)
+
+
+def window_left_behind(engine: Engine, shot: Shot) -> None:
+    """The mover is called for the slots, and nobody moves their peers in the window's pool."""
+
+    def without_peers(move: Move, round_: Round, accepted: Accepted, loc: Tensor) -> None:
+        assert isinstance(engine.pool, HybridPool)
+        move_window = engine.pool.move_window
+        wrap(engine.pool, "move_window", lambda _: lambda layers, pairs, told, *, chunk: None)
+        move(round_, accepted, loc)
+        wrap(engine.pool, "move_window", lambda _: move_window)
+
+    _moving(engine, shot, without_peers)
 
 
 def move_missing(engine: Engine, shot: Shot) -> None:
@@ -208,6 +222,7 @@ PLANTS: dict[str, Callable[[Engine, Shot], Any]] = {
     "move-keys-only": values_not_moved,
     "move-leaves-values": values_left_behind,
     "index-left-behind": index_left_behind,
+    "window-not-moved": window_left_behind,
     "move-descending-in-place": descending_in_place,
     "hidden-not-compacted": _left_in_tree_order("hidden_states"),
     "predict-left-in-tree-order": _left_in_tree_order("predict"),

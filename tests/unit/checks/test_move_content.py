@@ -73,6 +73,116 @@ def test_an_indexer_with_the_same_slots_moves_too(judge: Judge) -> None:
     assert "key of pool indexer, scale of pool indexer" in finding.message
 
 
+SWA = {
+    "name": "swa",
+    "kind": "swa",
+    "slots": 99,
+    "page_size": 1,
+    "reserved_slots": 1,
+    "components": ["k", "v"],
+}
+TOLD = {"tables": ["accept", "move", "swa_map", "cache"], "from_start": True}
+
+
+def peers(*pairs: tuple[int, int], **more: Any) -> Line:
+    """Full slots and their peers."""
+    full, swa = zip(*pairs, strict=True)
+    return {"event": "swa_map", "step": 1, "full_slots": list(full), "swa_slots": list(swa)} | more
+
+
+MAPPED = peers((100, 10), (101, 11), (102, 12), (103, 13))
+WINDOW = {"pool": "swa", "src": [10, 11, 13, 0], "tgt": [10, 11, 12, 0]}
+
+
+def windowed(judge: Judge, *lines: Line, pool: Line = SWA, **head: Any) -> CheckResult:
+    """Where the pool of a window goes along."""
+    return judge("MOV-ALLPOOLS", *lines, pools=[KV, pool], **(TOLD | head))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [MAPPED, move(**WINDOW), move()],
+        [MAPPED, move(), move(**WINDOW)],
+        [MAPPED, move(**WINDOW, components=["k"]), move(**WINDOW, components=["v"]), move()],
+        [peers((100, 10), (101, 11), (102, 12)), move()],  # row C has left the window
+        [peers((100, 10), (101, 11), (103, 13)), move()],  # its place has
+        [MAPPED, peers((102, 0), (103, 0)), move()],
+        [peers((102, 9), (103, 8)), MAPPED, move(**WINDOW), move()],  # the mapping as it stands at the call
+        [MAPPED, move(**WINDOW), move(), peers((102, 0), (103, 0))],
+        [MAPPED, {"event": "cache", "action": "reset"}, move()],  # all allocators started over
+        [peers((102, 12), (103, 12)), move()],  # one peer for both: there is nothing to move
+        [MAPPED, move(src=[100], tgt=[100])],
+    ],
+)
+def test_the_windows_rows_go_to_the_peers_of_the_targets(judge: Judge, lines: list[Line]) -> None:
+    assert reasons(windowed(judge, *lines)) == {}
+
+
+def test_a_window_that_stays_behind(judge: Judge, verify: Callable[..., Line]) -> None:
+    (finding,) = windowed(judge, MAPPED, verify(), move()).findings
+    assert finding.message.endswith("k of pool swa, v of pool swa stay where they were")
+    assert (finding.request, finding.slots) == ("a", (103, 102)), "by the slots of the main pool"
+    assert finding.evidence[0].rows[2:] == (("swa", "k", 0, 1, "12 <- 13"), ("swa", "v", 0, 1, "12 <- 13"))
+    assert finding.actual == "k: 1, v: 1, k of swa: 0, v of swa: 0"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        WINDOW | {"components": ["k"]},
+        WINDOW | {"src": [10, 11, 12], "tgt": [10, 11, 13]},
+        WINDOW | {"src": [103], "tgt": [102]},  # slots that nobody translated
+        WINDOW | {"step": 2},
+        WINDOW | {"caller": "draft_tail"},
+        WINDOW | {"src": [10, 11, 9], "tgt": [10, 11, 8]},  # by the mapping of an earlier holder
+    ],
+)
+def test_a_window_that_moves_otherwise(judge: Judge, call: Line) -> None:
+    told = windowed(judge, peers((102, 8), (103, 9)), MAPPED, move(**call), move())
+    assert [finding.step for finding in told.findings] == [1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "head", "why"),
+    [
+        ([move()], {"from_start": False}, "which slots of the window's pool a moved row has is not known"),
+        ([move()], {"tables": ["move"]}, "which slots of the window's pool a moved row has is not known"),
+        ([MAPPED, move(), move(**WINDOW, components=None)], {},
+         "a mover call of the window's pool does not name its components"),
+        ([MAPPED, move()], {"tables": ["swa_map"]}, "moves were not recorded whole"),
+        ([MAPPED, move()], {"pool": SWA | {"components": None}},
+         "the process line does not declare the components of the window's pool"),
+        ([MAPPED, move(), peers((103, 0))], {},
+         "a peer in the window's pool was given up in the move's own step: only the stream's order tells which came first"),
+        ([MAPPED, peers((103, 0), swa_slots=None), move()], {},
+         "which slots of the window's pool a moved row has is not known"),
+    ],
+)  # fmt: skip
+def test_what_is_not_said_of_a_window_is_unknown(
+    judge: Judge, lines: list[Line], head: Line, why: str
+) -> None:
+    assert reasons(windowed(judge, *lines, **head)) == {why: 1}
+
+
+def test_what_surely_stays_behind_is_found_whatever_is_not_known_of_the_window(judge: Judge) -> None:
+    result = windowed(judge, move(components=["k"]), from_start=False)
+    assert [finding.message for finding in result.findings] == [
+        "accepted rows are moved without all they consist of: v of pool full stays where it was"
+    ]
+
+
+def test_a_peer_that_is_given_up_in_the_own_step_counts_where_nothing_overlaps(judge: Judge) -> None:
+    settings = {"overlap": False}
+    assert windowed(judge, MAPPED, move(), peers((103, 0)), settings=settings).findings
+    assert windowed(judge, MAPPED, move(), peers((103, 0), step=2)).findings
+
+
+def test_a_hole_behind_what_the_peers_rest_on_hides_them(judge: Judge) -> None:
+    first, *later = MAPPED | {"seq": 0}, move(seq=5)
+    assert list(reasons(windowed(judge, first, *later))) == ["events 1 to 4 are missing"]
+
+
 @pytest.mark.parametrize("kind", ["swa", "draft", "mamba"])
 def test_other_pools_are_not_moved_by_these_calls(judge: Judge, kind: str) -> None:
     other = INDEXER | {"name": kind, "kind": kind}

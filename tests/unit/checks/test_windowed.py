@@ -143,6 +143,20 @@ def test_a_commit_whose_accept_lies_several_windows_back_is_judged(tmp_path: Pat
     assert (verdict.instances, dict(verdict.unknown), verdict.whole) == (3, {}, False)
 
 
+@pytest.mark.parametrize("left_behind", [False, True])
+def test_peers_that_were_told_in_an_earlier_window_count(left_behind: bool, tmp_path: Path) -> None:
+    lines = (RECORDINGS / "rules" / "MOV-ALLPOOLS" / "pass.jsonl").read_text().splitlines(keepends=True)
+    if left_behind:
+        del lines[-2]  # the move of the window's pool in the second step
+    import_jsonl(io.BytesIO("".join(lines).encode()), tmp_path / "x.speckv")
+    with windows_of(1):
+        assert len(list(windows.windows(views(Recording.open(tmp_path / "x.speckv"))[0], keep=False))) == 2
+        found = judged(tmp_path / "x.speckv")
+    assert found == judged(tmp_path / "x.speckv")
+    told = [(finding.rule, finding.step) for finding in found.findings if finding.rule == "MOV-ALLPOOLS"]
+    assert told == [("MOV-ALLPOOLS", 2)] * left_behind
+
+
 def test_no_window_is_read_for_rules_that_need_the_whole(tmp_path: Path) -> None:
     import_jsonl(REAL[2], tmp_path / "x.speckv")
     view = ProcessView(Recording.open(tmp_path / "x.speckv").processes[0])

@@ -44,12 +44,13 @@ def test_a_slot_beyond_the_pool_lands_in_the_next_layer() -> None:
 def test_fingerprints_see_every_number() -> None:
     pool, _ = filled_pool()
     slots = torch.arange(8)
-    before = pool.fingerprints(slots)
+    before = pool.fingerprints(slots, [0, 1])
     assert len(set(before)) == 8
     pool.values[8 + 4, 0, 3] += 1e-12
     changed = [
         slot
-        for slot, one, other in zip(slots.tolist(), before, pool.fingerprints(slots), strict=True)
+        for slot, one, other in zip(slots.tolist(), before, pool.fingerprints(slots, [0, 1]), strict=True)
         if one != other
     ]
     assert changed == [4]
+    assert pool.fingerprints(slots, [1]) != before, "of the layers that are named"

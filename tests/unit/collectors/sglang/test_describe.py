@@ -114,3 +114,13 @@ def test_a_pool_that_moves_scales_inside_declares_no_components(name):
     assert describe._content(pool)["components"] == ["k", "v"]
     setattr(pool, name, [])
     assert describe._content(pool)["components"] is None
+
+
+def test_a_pool_with_a_windows_beside_it_has_what_its_full_side_has():
+    keys = types.SimpleNamespace(move=lambda tgt, src: None)
+    full = types.SimpleNamespace(kv_buffer=[], layer_num=3, index_key_cache=keys)
+    pool = types.SimpleNamespace(full_kv_pool=full, swa_kv_pool=None, layer_num=5)
+    assert describe._content(pool) == {"layers": 5, "components": ["kv", "index_k"]}
+    assert describe.index_keys(pool) is keys
+    full.kv_scale_buffer = []
+    assert describe._content(pool)["components"] is None

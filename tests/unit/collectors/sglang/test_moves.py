@@ -89,7 +89,7 @@ def test_peers_in_the_window_move_by_a_call_of_their_own(toy, left_behind):
         pool.move_kv_cache(loc(1), loc(9))
     draft.move_kv_cache(loc(2), loc(3))
     pool.swa_kv_pool.move_kv_cache(loc(4), loc(5))
-    told = [("swa", "accept", [109], [101], ["k", "v"]), ("full", "accept", [9], [1], None)]
+    told = [("swa", "accept", [109], [101], ["k", "v"]), ("full", "accept", [9], [1], ["k", "v"])]
     assert (
         toy.sink.of("move", "pool", "caller", "src", "tgt", "components")[:2]
         == told[left_behind:] + [("draft", "other", [3], [2], ["k", "v"])] * left_behind

@@ -241,3 +241,9 @@ def test_what_the_tree_evicts_past_the_allocator_of_both_sides_is_a_free(window)
     assert window.sink.of("free", "slots", "reason") == [([1], "other"), ([2, 3], "evict")]
     assert window.sink.of("cache", "action", "slots") == [("evict", [2, 3])]
     assert window.failures == []
+
+
+def test_the_pool_of_a_window_says_what_a_row_consists_of(window):
+    window.engine.target_pool.swa_kv_pool = SimpleNamespace(k_buffer=[], v_buffer=[], layer_num=2)
+    (swa,) = (pool for pool in describe.pools(window.engine) if pool["kind"] == "swa")
+    assert (swa["components"], swa["layers"], swa["owner"]) == (["k", "v"], 2, "page")
