@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from speckv_debug.checks.evidence import named
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.model.finding import Cell, Evidence
@@ -11,6 +13,7 @@ from speckv_debug.replay.ownership import EventFacts
 from speckv_debug.replay.page_history import page_history, ranges, slots_in
 from speckv_debug.replay.places import Place
 
+SHOWN = 8
 HISTORIES = 2
 """Pages whose history a finding shows; the others are named only."""
 
@@ -23,13 +26,24 @@ HISTORIES = 2
     look_at="assign_extend_cache_locs_func (out_cache_loc), alloc_for_extend (prefix_lens)",
     follows=(
         *("OWN-ALIAS", "OWN-DFREE", "OWN-PAGESAFE", "OWN-UAF"),
-        *("LOC-ROW", "LOC-UNIQ", "LOC-PAD", "LEN-ALLOC", "LEN-REACH", "LEN-SEQ", "OWN-ROW"),
+        *(
+            "LOC-ROW",
+            "LOC-UNIQ",
+            "LOC-PAD",
+            "LOC-GROUP",
+            "OWN-MAP",
+            "LEN-ALLOC",
+            "LEN-REACH",
+            "LEN-SEQ",
+            "OWN-ROW",
+        ),
     ),
 )
 def written_by_its_holder(writers: EventFacts) -> Judgement:
     """A forward writes to slots of pages that its request holds and that no node of the prefix tree has taken.
 
-    Held is what was granted to the request's row, and what its row names. The draft pool uses the target's ids.
+    Held is what was granted to the request's row, and what its row names. The draft pool uses the target's ids. A slot of a
+    sliding window's pool is its holder's whose slot has it as a peer (`swa_map`).
 
     Exceptions: rows that pad the batch and the dummy slots; transfers, which write before there is a row, or into pages of
     the tree, are no forwards; a page in the free list is OWN-UAF's to judge; a verify that was in flight when its request
@@ -41,20 +55,41 @@ def written_by_its_holder(writers: EventFacts) -> Judgement:
 def _explain(writers: EventFacts, i: int) -> Details:
     broken, place, (table, row) = writers.broken(i), writers.place(i), writers.event(i)
     ledger, events = writers.ledger, writers.ledger.events
+    mode = "verify" if table == "accept" else events.table(table).texts("mode")[row] or "forward"
+    who = f"the {mode} of {named(place.request)} writes"
+    if broken.way == "nobody":
+        return _explain_nobodys(place, broken, who)
+    peers = table == "forward" and bool(events.window.strayed[row])
     rows = events.accept_written if table == "accept" else events.slots[table]
-    slots = slots_in(rows, row, broken.pages)
-    mode = "verify" if table == "accept" else rows.texts("mode")[row] or "forward"
+    slots = slots_in(events.window_written if peers else rows, row, broken.pages)
+    main = replace(place, pool=ledger.namespaces.main_name)
     what = f"page {broken.pages[0]}" if not broken.pages[1:] else f"pages {ranges(broken.pages)}"
+    through = f"in pool {place.pool} the peers of slots" if peers else "slots"
     return Details(
-        message=f"the {mode} of {named(place.request)} writes slots {ranges(slots)} in {what} of pool {place.pool}, "
-        f"{_held(ledger, broken)}",
+        message=f"{who} {through} {ranges(slots)} in {what} of pool {main.pool}, {_held(ledger, broken)}",
         expected=f"pages that row {place.row}, epoch {place.epoch}, holds alone",
         actual=f"{what}: {_holder(ledger, broken)}",
         slots=slots,
         pages=broken.pages,
         evidence=(
             _who_writes(ledger, place, broken, slots),
-            *(page_history(ledger, place.pool, page, place.seq) for page in broken.pages[:HISTORIES]),
+            *(page_history(ledger, main.pool, page, place.seq) for page in broken.pages[:HISTORIES]),
+        ),
+        place=main if peers else None,
+    )
+
+
+def _explain_nobodys(place: Place, broken: Broken, who: str) -> Details:
+    """Slots of a window's pool that the mapping gives to no slot of the main one."""
+    rows: tuple[tuple[Cell, ...], ...] = tuple((slot, "nobody's peer") for slot in broken.slots[:SHOWN])
+    more = f", the first {SHOWN} of {len(broken.slots)}" if broken.slots[SHOWN:] else ""
+    return Details(
+        message=f"{who} slots {ranges(broken.slots)} of pool {place.pool}, which are nobody's peers",
+        expected=f"peers of slots that row {place.row}, epoch {place.epoch}, holds",
+        actual=f"slots {ranges(broken.slots, SHOWN)}",
+        slots=broken.slots,
+        evidence=(
+            Evidence(title=f"slots of pool {place.pool}{more}", columns=("slot", "held by"), rows=rows),
         ),
     )
 

@@ -65,6 +65,7 @@ class Ledger:
 
     Attributes:
         seq: The last event that was folded, -1 before the first.
+        lost_at: The same as events were last lost, -1 if none were.
         books: One `PageBook` an allocator; `main` is the one that req_to_token draws from.
         tenures: Every life of a request row, by id; `rows` the latest one of each row.
         parts: Pages of which the prefix tree took some slots only.
@@ -104,7 +105,7 @@ class Ledger:
         head = process.missing_head
         self.seen_whole = process.info.from_start and not head and not _headless(process)
         self.why = self.facts.reason(events_missing([(0, head)]) if head else LATE)
-        self.seq = -1
+        self.seq = self.lost_at = -1
         self._prepare()
 
     @classmethod
@@ -199,7 +200,7 @@ class Ledger:
 
     def lose(self, why: str) -> None:
         """Events are missing here: nothing is known of any page or row until it is seen again."""
-        self.why, self.seen_whole = self.facts.reason(why), False
+        self.why, self.seen_whole, self.lost_at = self.facts.reason(why), False, self.seq
         for book in self.books:
             book.forget()
         for tenure in self.rows.values():

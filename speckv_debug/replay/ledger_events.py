@@ -14,6 +14,7 @@ from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.ledger_book import PageBook
 from speckv_debug.replay.namespaces import Namespace, Namespaces, PageLists
 from speckv_debug.replay.ragged import NULL, Int64s, Ragged
+from speckv_debug.replay.window_writes import WindowWrites
 
 TABLES = (
     "alloc", "free", "free_group", "table_write", "row_alloc", "row_free", "lengths", "release", "cache",
@@ -139,6 +140,13 @@ class LedgerEvents:
             SlotRows(accept, self.namespaces, accept.lists(name), everywhere)
             for name in ("out_cache_loc", "table_slots")
         )
+        self.window = WindowWrites(columns, info, self.namespaces)
+
+    @cached_property
+    def window_written(self) -> SlotRows:
+        """The rows of `forward` with the slots whose peers they write to a window's pool."""
+        forward, everywhere = self.slots["forward"], np.full(len(self.slots["forward"]), self.namespaces.main)
+        return SlotRows(forward.columns, self.namespaces, self.window.full, everywhere)
 
     @property
     def granted(self) -> set[int]:

@@ -74,6 +74,7 @@ class LedgerStream:
         self._ledger: Ledger | None = None
         self._stay: dict[str, Columns] = {}
         self._written: WrittenSlots | None = None
+        self._peers: Columns | None = None
         self._named, self._nameless = False, False
         self._sessions: set[bool] = set()
         self.counts = {law: Counts() for law in (*JUDGED, LEAK)}
@@ -87,6 +88,8 @@ class LedgerStream:
     def feed(self, columns: GetColumns) -> None:
         """Fold the events of the next window."""
         joined = {name: JoinedColumns(kept, columns(name)) for name, kept in self._stay.items()}
+        if self._peers is not None:
+            joined["swa_map"] = JoinedColumns(self._peers, columns("swa_map"))
         events = LedgerEvents(lambda name: joined.get(name) or columns(name), self._process.info)
         self._require_local(events)
         if self._ledger is None:
@@ -96,6 +99,7 @@ class LedgerStream:
         self.ledger.fold_on(sum(map(len, self._stay.values())))
         self._require_written(events)
         self._stay = {name: columns(name) for name in STAYING}
+        self._peers = events.window.carried() if events.window.pool is not None else None
 
     def _require_written(self, events: LedgerEvents) -> None:
         """No slot of the tree was read before it was written, nor may be by a later window."""
@@ -121,6 +125,8 @@ class LedgerStream:
         self._nameless |= bool(events.table("free_group").columns.absent("group").any())
         if self._named and self._nameless:
             raise LooksFurther("some groups are named and some are not")
+        if events.window.strayed.any():
+            raise LooksFurther("peers in a window are written that are not those of the forward's slots")
 
     def _turn(self, events: LedgerEvents) -> None:
         """Let go of the window before, but for the rows that stay: they are the first of the new one."""

@@ -107,7 +107,8 @@ class Stretches:
         rows = self._events.slots["forward"]
         idle = (rows.columns.ints("padded") == 1) | rows.columns.texts("mode").equal("idle")
         left = idle | (rows.namespace != self._main)
-        return {**self._who(rows.columns, _flags(~left, left, None)), **_span(rows.listed)}
+        flags = _flags(~left, left & ~self._events.window.strayed, None)
+        return {**self._who(rows.columns, flags), **_span(rows.listed)}
 
     def _accept(self) -> dict[int, Int64s | Flags]:
         written, table = self._events.accept_written, self._events.accept_table

@@ -10,7 +10,7 @@ from speckv_debug.replay.ledger_book import FREE, HELD, UNKNOWN, lowest
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_rows import tenure_of
 from speckv_debug.replay.ledger_tenure import Tenure
-from speckv_debug.replay.ledger_writers import IN_FLIGHT, NO_ROW, in_flight, judge_writer
+from speckv_debug.replay.ledger_writers import IN_FLIGHT, NO_ROW, in_flight, judge_window_writer, judge_writer
 from speckv_debug.replay.ragged import NULL, Int64s
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ def forward(ledger: Ledger, index: int) -> None:
     idle = rows.ints("padded")[index] == 1 or rows.texts("mode")[index] == "idle"
     if idle or rows.namespace[index] != ledger.namespaces.main:
         ledger.facts.mark("owned", "forward", index, SKIP)
+        if not idle and ledger.events.window.strayed[index]:
+            judge_window_writer(ledger, index, tenure_of(ledger, "forward", index))
         return ledger.facts.mark("dangling", "forward", index, SKIP)
     start, read = rows.ints("start")[index], rows.ints("read_len")[index]
     reach = read if read != NULL else start + rows.count(index) if start != NULL else NULL

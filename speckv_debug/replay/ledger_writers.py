@@ -12,6 +12,7 @@ from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_rows import others_in
 from speckv_debug.replay.ledger_tenure import Tenure
 from speckv_debug.replay.ragged import NULL, Int64s
+from speckv_debug.replay.window_writes import NOBODYS
 
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
@@ -20,6 +21,8 @@ NO_ROW = "the event names no request row"
 IN_FLIGHT = "the verify was in flight when its request ended: only the stream's order tells which came first"
 FREED = "a page that is written lies in the free list: that is OWN-UAF's to judge"
 NAMELESS = "a page that is written was granted to nobody by name"
+UNTOLD = "a change of the mapping to the window's pool does not say what it changed"
+PEERLESS = "whose peer a slot of the window's pool is was not seen"
 NOWHERE = np.empty(0, dtype=np.int64)
 
 
@@ -40,6 +43,25 @@ def judge_writer(ledger: Ledger, table: str, index: int, tenure: Tenure | None, 
         _judge_foreign(ledger, table, index, tenure, foreign)
     if (book.state[pages] == FREE).any():
         mark("owned", table, index, ledger.facts.reason(FREED))
+
+
+def judge_window_writer(ledger: Ledger, index: int, tenure: Tenure | None) -> None:
+    """Judge a forward that writes other peers to a window's pool than those of the slots that it writes in the main pool."""
+    window, mark, written = ledger.events.window, ledger.facts.mark, ledger.events.window_written
+    if window.untold_before(index):
+        return mark("owned", "forward", index, ledger.facts.reason(UNTOLD))
+    if window.since(index) <= ledger.lost_at:
+        return mark("owned", "forward", index, ledger.why)
+    judge_writer(ledger, "forward", index, tenure, written.pages(index))
+    nobodys = written.slots(index) == NOBODYS
+    if tenure is None or not nobodys.any():
+        return None
+    if not tenure.alive:
+        return mark("owned", "forward", index, ledger.facts.reason(IN_FLIGHT))
+    if not (ledger.seen_whole and ledger.info.records("swa_map")):
+        return mark("owned", "forward", index, ledger.facts.reason(PEERLESS))
+    slots = tuple(ledger.events.slots["forward"].slots(index)[nobodys].tolist())
+    ledger.facts.fail("owned", "forward", index, Broken(way="nobody", pages=(), slots=slots))
 
 
 def pads(ledger: Ledger, table: str, index: int) -> bool:

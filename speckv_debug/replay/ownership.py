@@ -63,7 +63,8 @@ class Judged:
     @property
     def columns_from(self) -> tuple[str, ...]:
         """Tables that the ledger folds for this law."""
-        return tuple(name for name in TABLES if name not in HARMLESS or self.law in OF_USES)
+        own = (name for name in TABLES if name not in HARMLESS or self.law in OF_USES)
+        return (*own, *(("swa_map",) if self.law == "owned" and self.ledger.events.window.pool else ()))
 
     @property
     def failed(self) -> Int64s:
