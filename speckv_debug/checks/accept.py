@@ -266,7 +266,7 @@ def accept_shift(batch: VerifyBatch) -> Judgement:
         "no predict": ~batch.ragged("predict").present & ~excused,
         NO_DRAFTS: silent & ~batch.ragged("draft_tokens").present,
         TOO_SHORT: silent,
-        "no bonus_token": (batch.bonus_token == NULL) & (path.lengths < 2) & ~excused,
+        "no bonus_token": (batch.bonus_token == NULL) & ~excused,
     }
     return verdict(failed, lambda i: _explain_shift(batch, i), reasons)
 

@@ -10,7 +10,7 @@ from speckv_debug.checks.accept import NO_PATH
 from speckv_debug.checks.compact_evidence import explain_cut, explain_predicted
 from speckv_debug.checks.evidence import number, row_name, value_at
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
-from speckv_debug.checks.verdict import kept, verdict
+from speckv_debug.checks.verdict import kept, united_verdict, unjudged, verdict
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.replay.compactions import Compactions
 from speckv_debug.replay.launches import MoveLaunches
@@ -18,9 +18,12 @@ from speckv_debug.replay.pairs import PairMatch
 from speckv_debug.replay.ragged import NULL, any_per_list, mask
 from speckv_debug.replay.readers import END
 from speckv_debug.replay.settlements import Settlements
+from speckv_debug.replay.stray_calls import StrayCalls
+from speckv_debug.replay.united import United
 
 MOVER = "move_accept_tokens_to_target_kvcache → KVCache.move_kv_cache(tgt_loc, src_loc)"
 NOBODYS = " (slots of no request of the batch)"
+NO_ACCEPT = "no accept of the call's step"
 ACCEPTS = ("ACC-COUNT", "ACC-BLOCK", "ACC-CHAIN")
 
 
@@ -28,18 +31,28 @@ ACCEPTS = ("ACC-COUNT", "ACC-BLOCK", "ACC-CHAIN")
     "MOV-PAIR",
     severity=ERROR,
     needs=("accept", "move"),
-    scope="pair_match",
+    scope="moved_pairs",
     look_at=MOVER,
     follows=(*ACCEPTS, "LOC-ROW"),
 )
-def moved_pairs(match: PairMatch) -> Judgement:
+def moved_pairs(moved: United) -> Judgement:
     """KV[tgt] <- KV[src] with src = out_cache_loc[accept_index[k]] and tgt = req_to_token[row, seq_len + k], k < n.
 
     Exceptions: the list ends in (0, 0) padding; a row that is in place may be moved onto itself or left out; SGLang
     0.5.23 takes targets from the front of the verify window, 0.5.12 to 0.5.22 from the request row: either will do;
     calls that copy a prefix's tail into draft branches, and calls of other pools, are not judged here; nor is a row whose
-    position or own slot is the dummy: it lies beyond what was allocated.
+    position or own slot is the dummy: it lies beyond what was allocated. A call of a step without any accept is unknown,
+    unless it moves nothing.
     """
+    match, stray = moved.parts
+    return united_verdict(moved, (_judge_pairs(match), _judge_stray(stray)))
+
+
+def _judge_stray(calls: StrayCalls) -> Judgement:
+    return unjudged({NO_ACCEPT: ~calls.idle}, len(calls))
+
+
+def _judge_pairs(match: PairMatch) -> Judgement:
     if match.plain:
         return kept(len(match))
     batch, verify = match.relocations.verifies, match.relocations.verify

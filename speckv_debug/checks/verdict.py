@@ -28,11 +28,16 @@ def verdict(
 
 def kept(count: int) -> Judgement:
     """All of so many instances keep the law."""
+    return unjudged({}, count)
+
+
+def unjudged(unknown: Mapping[str, Mask], count: int) -> Judgement:
+    """Of so many instances none breaks the law, and why some can't be judged."""
 
     def explain(index: int) -> Details:
         raise IndexError(index)
 
-    return verdict(np.zeros(count, dtype=np.bool_), explain)
+    return verdict(np.zeros(count, dtype=np.bool_), explain, unknown)
 
 
 def united_verdict(scope: United, judged: Sequence[Judgement]) -> Judgement:

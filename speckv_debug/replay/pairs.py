@@ -134,6 +134,11 @@ class PairMatch:
         return self.relocations.place(index)
 
     @property
+    def seq(self) -> Int64s:
+        """Of each instance's call."""
+        return self.relocations.moves.seq[self.relocations.call]
+
+    @property
     def spans(self) -> tuple[Int64s, Int64s]:
         """From the first to the last of the batch's accepts and the calls of its step."""
         return batch_spans(*self.relocations.spans, self.relocations.verify)

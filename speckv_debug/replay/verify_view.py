@@ -19,6 +19,8 @@ from speckv_debug.replay.reads import ForwardReads
 from speckv_debug.replay.scopes import Scopes
 from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
+from speckv_debug.replay.stray_calls import StrayCalls
+from speckv_debug.replay.united import United
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
 
@@ -88,6 +90,11 @@ class VerifyScopes(Scopes):
     def pair_match(self) -> PairMatch:
         """One instance a verify and a mover call of its step: what is due beside what the engine passed."""
         return PairMatch(self.due_pairs, self.relocations)
+
+    @cached_property
+    def moved_pairs(self) -> United:
+        """The same, and one instance a mover call for accepts of which there are none in its step."""
+        return United(self.pair_match, StrayCalls(self.relocations))
 
     @cached_property
     def launches(self) -> MoveLaunches:

@@ -19,7 +19,7 @@ from speckv_debug.replay.replay_view import ReplayScopes
 from speckv_debug.replay.state_view import StateScopes
 from speckv_debug.replay.stream import Stretches
 
-OF_PAIRS = frozenset({"relocations", "pair_match", "launches", "settlements", "replayed_moves"})
+OF_PAIRS = frozenset({"relocations", "moved_pairs", "launches", "settlements", "replayed_moves"})
 BESIDE = {
     "lengths": {
         "successions",

@@ -29,7 +29,7 @@ from speckv_debug.replay.view import ProcessView
 from speckv_debug.replay.window_ends import closed_ends
 
 SCOPES = (
-    "verifies", "writes", "forward_reads", "slot_events", "dummy_rows", "row_reaches", "pair_match", "launches",
+    "verifies", "writes", "forward_reads", "slot_events", "dummy_rows", "row_reaches", "moved_pairs", "launches",
     "move_contents", "moved_components", "compactions", "settlements", "ring_clears", "replayed_accepts",
     "replayed_compactions",
 )  # fmt: skip

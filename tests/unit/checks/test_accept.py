@@ -215,3 +215,12 @@ def test_a_damaged_length_is_explained_without_its_size(judge: Build) -> None:
     finding = judge({"accept_len": 2**31 - 1}).findings[0]
     assert finding.rule == "ACC-COUNT"
     assert "2147483647" in finding.message
+
+
+def test_a_bonus_that_is_not_told_leaves_the_shift_unknown(judge: Build) -> None:
+    result = judge({"bonus_token": None})
+    assert not result.findings
+    assert [(u.rule, u.why, u.instances) for u in result.unknown] == [("ACC-SHIFT", "no bonus_token", 1)]
+    assert broken(judge({"bonus_token": None, "sampling": "rejection", "predict": [5, 5, 0, 31]})) == [
+        "ACC-SHIFT"
+    ]

@@ -102,7 +102,7 @@ def test_wrong_pairs(
         [move([*DUE_SRC, 0, 0], [*DUE_TGT, 0, 0])],
         [move([103], [102])],  # an engine that leaves rows in place alone
         [move([100, 103, 0], [100, 102, 0])],  # … or some of them
-        [move(DUE_SRC, DUE_TGT, caller=None, step=None)],
+        [move(DUE_SRC, DUE_TGT, caller=None)],
         [move(DUE_SRC, DUE_TGT, components=["k"]), move(DUE_SRC, DUE_TGT, components=["v"])],
         [move([7, 7], [8, 9], caller="draft_tail"), move(DUE_SRC, DUE_TGT)],
         [move(DUE_SRC, DUE_TGT), move([1, 2], [2, 3], pool="draft")],
@@ -112,6 +112,28 @@ def test_right_pairs(judge: Build, verify: Build, reader: Any, calls: list[dict[
     result = judge(verify(), *calls, COMPACT, reader, only=("MOV-PAIR", "MOV-MISSING"))
     assert not result.findings
     assert not result.unknown
+
+
+@pytest.mark.parametrize(
+    ("call", "unknown", "checked"),
+    [
+        (move(DUE_SRC, DUE_TGT), {}, 1),
+        (move(DUE_SRC, DUE_TGT, step=7), {"no accept of the call's step": 1}, 0),
+        (move(DUE_SRC, DUE_TGT, step=7, caller=None), {"no accept of the call's step": 1}, 0),
+        (move(DUE_SRC, None, step=7), {"events of move have no tgt": 1}, 0),
+        (move(DUE_SRC, DUE_TGT, step=None), {"events of move have no step": 1}, 0),
+        (move([0, 0, 9], [0, 0, 9], step=7), {}, 1),  # nothing is moved, whatever was due
+        (move(DUE_SRC, DUE_TGT, step=7, caller="draft_tail"), {}, 0),
+        (move(DUE_SRC, DUE_TGT, step=7, caller="other"), {}, 0),
+    ],
+)
+def test_a_call_of_a_step_without_accept(
+    judge: Build, verify: Build, call: dict[str, Any], unknown: dict[str, int], checked: int
+) -> None:
+    result = judge(verify(), call, only=("MOV-PAIR",))
+    assert not result.findings
+    assert {each.why: each.instances for each in result.unknown} == unknown
+    assert result.checked["MOV-PAIR"] == checked
 
 
 def test_targets_from_the_table_or_from_the_window(judge: Build, verify: Build, reader: Any) -> None:

@@ -21,6 +21,8 @@ from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.pairs import DuePairs, PairMatch
 from speckv_debug.replay.readers import NextReads
 from speckv_debug.replay.settlements import Settlements
+from speckv_debug.replay.stray_calls import StrayCalls
+from speckv_debug.replay.united import United
 from speckv_debug.replay.verifies import VerifyBatch
 
 Tables = dict[str, list[dict[str, Any]]]
@@ -97,7 +99,7 @@ def changed(draw: st.DrawFn) -> Tables:
     return found
 
 
-def scopes(of: Tables) -> tuple[PairMatch, Compactions, Settlements]:
+def scopes(of: Tables) -> tuple[United, Compactions, Settlements]:
     info = Process(
         label="p",
         engine="sglang",
@@ -110,9 +112,10 @@ def scopes(of: Tables) -> tuple[PairMatch, Compactions, Settlements]:
         return Columns(pa.Table.from_pylist(of.get(name, []), schema=SCHEMAS[name]))
 
     batch = VerifyBatch(columns("accept"), info)
-    match = PairMatch(DuePairs(batch), Relocations(batch, MoveCalls(columns("move"), info)))
+    relocations = Relocations(batch, MoveCalls(columns("move"), info))
+    match = PairMatch(DuePairs(batch), relocations)
     settled = Settlements(columns, match, NextReads(columns, batch, info))
-    return match, Compactions(columns("compact"), batch), settled
+    return United(match, StrayCalls(relocations)), Compactions(columns("compact"), batch), settled
 
 
 def said(law: Callable[[Any], Any], at: int, of: Tables, compiled_from: int) -> Any:
@@ -132,6 +135,6 @@ def test_calls_of_a_step(of: Tables) -> None:
 
 def test_a_step_as_it_should_be_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worthwhile, "COMPILED_FROM", 0)
-    match, compactions, settled = scopes(tables())
-    assert match.plain and compactions.plain
+    moved, compactions, settled = scopes(tables())
+    assert moved.parts[0].plain and compactions.plain
     assert settled.moving.all() and not len(settled.suspects)
