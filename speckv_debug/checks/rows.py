@@ -12,6 +12,7 @@ from speckv_debug.replay.united import United
 
 UNSEEN = "who held the row before was not recorded"
 UNTOLD = "sessions and resets of the tree were not recorded: they hand rows on without an event of the row"
+FIRST_ROW = "whether the engine hands out row 0, which others keep for padding, is not known"
 SHOWN = 8
 
 
@@ -27,12 +28,13 @@ def one_holder_a_row(rows: United) -> Judgement:
     """A request row is handed out only when no life holds it, a request holds one row, and its holder gives it back.
 
     Whatever is done in a row is done for the request that it was handed out to, between that and its return; when the
-    request has ended, the row comes back before the next settled point, or the launch of a later step.
+    request has ended, the row comes back before the next settled point, or the launch of a later step. Row 0 belongs to
+    rows that pad a batch and to no request.
 
     Exceptions: a prompt in chunks asks for its own row again; a session's row goes on with the next turn, which gives it
     back, and another row may be taken for what a session has saved; a freed row keeps its contents; what a reset of the tree
     leaves of the rows is unknown. Lengths and frees of a request may come after its row's return. A recording that hands
-    out no row at all says nothing of who uses them.
+    out no row at all says nothing of who uses them. Of engines beside SGLang it is not known whether they hand out row 0.
     """
     grants, uses, returns = rows.parts
     return united_verdict(rows, (judge_grants(grants), judge_uses(uses), judge_returns(returns)))
@@ -40,17 +42,20 @@ def one_holder_a_row(rows: United) -> Judgement:
 
 def judge_grants(rows: RowGrants) -> Judgement:
     """Rows are handed out when they are free, and given back by their holder."""
-    failed = rows.held | (rows.other >= 0) | rows.not_held | rows.of_another
-    unseen = rows.unseen & ~(rows.other >= 0)
-    untold = failed & ~unseen & (not rows.tells_sessions)
-    reasons = {UNSEEN: unseen, UNTOLD: untold}
+    failed = rows.held | (rows.other >= 0) | rows.not_held | rows.of_another | rows.reserved
+    unseen = rows.unseen & ~(rows.other >= 0) & ~rows.reserved
+    untold = failed & ~unseen & ~rows.reserved & (not rows.tells_sessions)
+    reasons = {UNSEEN: unseen, UNTOLD: untold, FIRST_ROW: rows.of_first_row}
     return verdict(failed & ~unseen & ~untold, lambda i: _explain(rows, i), reasons)
 
 
 def _explain(rows: RowGrants, i: int) -> Details:
     place, before, other = rows.place(i), int(rows.before[i]), int(rows.other[i])
     who = _who(rows, i)
-    if rows.held[i]:
+    if rows.reserved[i]:
+        message = f"row {place.row} is handed out to {who}, it belongs to rows that pad a batch"
+        expected = "a row that the engine hands out: 1 and up"
+    elif rows.held[i]:
         message = f"row {place.row} is handed out to {who} while {_who(rows, before)} holds it"
         expected = "the row's holder gives it back first"
     elif other >= 0:

@@ -22,8 +22,8 @@ NO_QUIET = "the recording ends before the row has to be back"
 
 def judge_uses(uses: RowUses) -> Judgement:
     """A row is used by the life and for the request that it was handed out to."""
-    failed = uses.not_granted | uses.strange | uses.late
-    unseen, untold = uses.not_granted & (not uses.from_start), uses.hidden
+    failed = uses.not_granted | uses.strange | uses.late | uses.of_padding
+    unseen, untold = uses.not_granted & (not uses.from_start) & ~uses.of_padding, uses.hidden
     nameless = uses.kind_of == NAMELESS
     reasons = {UNSEEN: unseen, UNTOLD: untold, NO_LIFE: nameless, NO_NAME: uses.unnamed}
     return verdict(failed & ~unseen & ~untold, lambda i: _explain_use(uses, i), reasons)
@@ -32,6 +32,12 @@ def judge_uses(uses: RowUses) -> Judgement:
 def _explain_use(uses: RowUses, i: int) -> Details:
     place, life = uses.place(i), int(uses.life[i])
     row, table = f"row {place.row} (epoch {place.epoch})", uses.tables[int(uses.table[i])]
+    if uses.of_padding[i]:
+        return Details(
+            message=f"{table} of {named(place.request)} names {row}, which belongs to rows that pad a batch",
+            expected="a row that the engine hands out: 1 and up",
+            actual=f"row {place.row}",
+        )
     if uses.kind_of[i] == LIFE:
         granted = int(uses.granted[life])
         when = "was not handed out" if granted == NEVER else f"is handed out at event {granted} only"

@@ -22,6 +22,9 @@ TURNS_ARE_SESSIONS: Version = (0, 5, 22)
 TAIL_OF_CHUNK: Version = (0, 5, 13)
 """SGLang's draft stores the prompt's next token at the end of a chunk from here on, not the one that was sampled there."""
 
+ROW_ZERO_PADS = ("sglang", "reference")
+"""Engines of which it is known that request row 0 belongs to padding."""
+
 
 def sglang_version(info: Process) -> Version | None:
     """The release as integers, None if another engine or none is named."""
@@ -53,6 +56,11 @@ def counts_turns_as_sessions(info: Process) -> bool:
     """Whether the engine's figure of sessions holds that of turns that run."""
     version = sglang_version(info)
     return version is not None and version >= TURNS_ARE_SESSIONS
+
+
+def reserves_first_row(info: Process) -> bool:
+    """Whether row 0 of req_to_token is there for rows that pad a batch, and never handed out (SGLang 0.5.12 to 0.5.23)."""
+    return (info.engine or "").lower() in ROW_ZERO_PADS
 
 
 def _number(value: Any) -> int:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from speckv_debug.replay.engine_version import reserves_first_row
 from speckv_debug.replay.lengths import Lengths
 from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.places import Place, place_of
@@ -89,7 +90,17 @@ class RowGrants:
     @property
     def looks_further(self) -> Mask:
         """What a window of the process may not hold all of: who ended in the row before, and what a session saved."""
-        return mask(self.held | (self.other >= 0) | self.not_held | self.of_another)
+        return mask(self.held | (self.other >= 0) | self.not_held | self.of_another | self.reserved)
+
+    @property
+    def reserved(self) -> Mask:
+        """A grant of the row that belongs to padding."""
+        return mask(self.of_first_row & reserves_first_row(self.lengths.info))
+
+    @property
+    def of_first_row(self) -> Mask:
+        """A grant of row 0, which engines keep for padding, or may."""
+        return mask(self.is_grant & (self.row == 0))
 
     @cached_property
     def held(self) -> Mask:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from speckv_debug.replay.engine_version import reserves_first_row
 from speckv_debug.replay.lengths import Lengths
 from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.places import Place, place_of
@@ -73,6 +74,15 @@ class RowUses:
         return mask((self.kind_of == LIFE) & (self.granted[self.life] > self.seq))
 
     @property
+    def of_padding(self) -> Mask:
+        """Lives of requests in the row that belongs to padding, and that was not handed out to them: a grant is judged as such."""
+        in_first = (self.kind_of == LIFE) & (np.append(self.lives.rows, NULL)[self.life] == 0)
+        found = mask(in_first & (self.table > 0) & reserves_first_row(self.lengths.info))
+        for at in np.flatnonzero(found).tolist():
+            found[at] = self._request_at(at) >= 0
+        return found
+
+    @property
     def unnamed(self) -> Mask:
         """Lives whose row was handed out to a request without a name."""
         granted = np.append(self._first_grant, -1)[self.life] >= 0
@@ -111,7 +121,7 @@ class RowUses:
     @property
     def looks_further(self) -> Mask:
         """What a window of the process may not hold all of."""
-        return mask(self.kind_of != LIFE)
+        return mask((self.kind_of != LIFE) | self.of_padding)
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:

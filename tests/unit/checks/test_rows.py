@@ -429,3 +429,41 @@ def test_what_is_done_for_a_life_whose_row_went_back(table: str, columns: dict[s
     back(run, 1, "a")
     run.add(table, **run.who(1, "a", 1), **columns)
     assert f"{table} of request a names row 1 (epoch 1)" in run.only_finding(RULE).message
+
+
+# ---- row 0 ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["sglang", "reference"])
+def test_the_row_of_padding_is_handed_out(engine: str) -> None:
+    run = Run(engine=engine)
+    grant(run, 0, "a")
+    back(run, 0, "a")
+    finding = run.only_finding(RULE)
+    assert (
+        finding.message == "row 0 is handed out to request a (epoch 1), it belongs to rows that pad a batch"
+    )
+
+
+def test_the_row_of_padding_is_used_by_a_request() -> None:
+    run = Run()
+    told(run, 0, "a")
+    assert "names row 0 (epoch 1), which belongs to rows that pad a batch" in run.only_finding(RULE).message
+
+
+def test_a_row_that_pads_is_no_use() -> None:
+    run = Run()
+    run.add("forward", mode="target_verify", row=0, epoch=0, slots=[0], padded=True)
+    run.add("accept", row=0, epoch=0, algorithm="eagle", accept_len=1)
+    assert not run.check(RULE).findings
+
+
+@pytest.mark.parametrize("engine", ["vllm", None])
+def test_whether_another_engine_hands_out_row_0_is_not_known(engine: str | None) -> None:
+    run = Run(engine=engine)
+    grant(run, 0, "a")
+    result = run.check(RULE)
+    assert not result.findings
+    assert "whether the engine hands out row 0, which others keep for padding, is not known" in {
+        unknown.why for unknown in result.unknown
+    }
