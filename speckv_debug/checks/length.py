@@ -6,10 +6,16 @@ import numpy as np
 
 from speckv_debug.checks.evidence import number
 from speckv_debug.checks.length_commits import (
+    NO_ACCEPT,
+    NO_EARLIER,
+    NO_LIFE,
+    NO_NUMBERS,
     explain_apart,
+    explain_count,
     explain_passed_over,
     explain_repeated,
     explain_unverified,
+    judge_beside,
 )
 from speckv_debug.checks.length_evidence import lengths_of, two_verifies
 from speckv_debug.checks.length_growth import judge_grants, judge_growth
@@ -26,7 +32,6 @@ from speckv_debug.replay.verify_starts import ACCEPT, CHANGE, FORWARD, REPORT
 
 RESULT = "batch_result_processor (committed += accepted rows, of live requests only)"
 RESERVE = "eagle_prepare_for_decode → page_aligned_decode_alloc_lens, alloc_for_spec_decode"
-NO_LIFE = "the event names no row and epoch"
 STARTS = {
     ACCEPT: "the one before it ended at",
     FORWARD: "the prefill or decode before it ended at",
@@ -98,6 +103,7 @@ def _explain_seq(verifies: Successions, i: int) -> Details:
 def committed_within_allocated(told: United) -> Judgement:
     """0 <= committed <= allocated <= width of the request row, at every report; what changes neither repeats both.
 
+    Reports are those of every pool, of preparations and of releases; the width is that of pools with the row's own slots.
     A preparation and a release find the committed length that was reported last, a commit and a release the allocated one.
 
     Exceptions: a record that is reset as its request ends; builds before SGLang 0.5.15 commit the bonus while they
@@ -115,16 +121,22 @@ def committed_within_allocated(told: United) -> Judgement:
     look_at=RESULT,
     follows=("ACC-COUNT", "LEN-ORDER", "LEN-COMMIT", "OWN-ROW"),
 )
-def commit_equals_accepted(commits: Commits) -> Judgement:
+def commit_equals_accepted(told: United) -> Judgement:
     """Processing the result of a verify commits as many tokens as the verify accepted.
 
     The commit is compared with the accept of its own step: under overlap the host lags one verify behind. Each commit has
     its accept, and no verify is passed over or committed twice: results are committed in order. The committed length is
-    then where the verify ended.
+    then where the verify ended. A pool beside the main one grows by as many; where it ends is its own.
 
     Exceptions: fewer, where the engine cut the output (stop, grammar, max_len); an accept without a commit, because the
-    request had ended; builds before SGLang 0.5.15 commit the bonus ahead of the result.
+    request had ended; builds before SGLang 0.5.15 commit the bonus ahead of the result; pools that count other units than
+    tokens are unknown, and so is a draft cache of which the first commit is one token apart.
     """
+    commits, beside = told.parts
+    return united_verdict(told, (_judge_commits(commits), judge_beside(beside)))
+
+
+def _judge_commits(commits: Commits) -> Judgement:
     n, before, now = commits.accept_len, commits.committed_before, commits.ints("committed")
     measured = (n != NULL) & (before != NULL) & (now != NULL)
     fits = _fits(commits, now - np.where(before == NULL, 0, before), n)
@@ -133,9 +145,9 @@ def commit_equals_accepted(commits: Commits) -> Judgement:
     wrong |= commits.repeated | commits.apart
     reasons = {
         NO_LIFE: commits.life < 0,
-        "no accept of the same step and row": commits.accept < 0,
-        "no earlier length of the request to measure from": (before == NULL) & ~published,
-        "no accept_len or committed": ~measured & ~published,
+        NO_ACCEPT: commits.accept < 0,
+        NO_EARLIER: (before == NULL) & ~published,
+        NO_NUMBERS: ~measured & ~published,
     }
     return verdict(wrong, lambda i: _explain_commit(commits, i), reasons)
 
@@ -158,16 +170,7 @@ def _explain_commit(commits: Commits, i: int) -> Details:
     n, before, now = (
         int(v[i]) for v in (commits.accept_len, commits.committed_before, commits.ints("committed"))
     )
-    if now - before == n:
-        return explain_apart(commits, i)
-    cut = commits.columns.text_at("cut", int(commits.index[i]))
-    return Details(
-        message=f"the verify accepted {quantity(n, 'row')}, the host committed {now - before}",
-        expected=f"committed {before + n} = {before} + accept_len {n}"
-        + (f", or less (cut: {cut})" if cut else ""),
-        actual=f"committed {now} = {before} + {now - before}",
-        evidence=(lengths_of(commits.lengths, commits.life[i], int(commits.ints("seq")[i])),),
-    )
+    return explain_apart(commits, i) if now - before == n else explain_count(commits, i)
 
 
 @rule(

@@ -5,11 +5,54 @@ from __future__ import annotations
 import numpy as np
 
 from speckv_debug.checks.length_evidence import lengths_of
-from speckv_debug.checks.rule import Details
+from speckv_debug.checks.rule import Details, Judgement
+from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Evidence
+from speckv_debug.model.text import quantity
 from speckv_debug.replay.lengths import Commits
 from speckv_debug.replay.places import Place, place_of
+from speckv_debug.replay.pool_commits import PoolCommits
+from speckv_debug.replay.ragged import NULL
 from speckv_debug.replay.repeats import Repeats
+
+NO_LIFE = "the event names no row and epoch"
+NO_ACCEPT = "no accept of the same step and row"
+NO_EARLIER = "no earlier length of the request to measure from"
+NO_NUMBERS = "no accept_len or committed"
+OTHER_UNITS = "the lengths of the pool may count other units than tokens"
+OFFSET = "where the pool's cache ends beside the target's shows from its second commit on"
+
+
+def judge_beside(commits: PoolCommits) -> Judgement:
+    """A pool beside the main one grows by what the verify accepted."""
+    n, before, now = commits.accept_len, commits.committed_before, commits.ints("committed")
+    measured = (n != NULL) & (before != NULL) & (now != NULL) & (commits.life >= 0) & commits.counts_tokens
+    short = np.where(measured, n, 0) - np.where(measured, now - before, 0)
+    wrong = measured & (short != 0) & ~(commits.cut & (short > 0) & (short <= n))
+    near = wrong & commits.first & (np.abs(short) <= 1)
+    reasons = {
+        NO_LIFE: commits.life < 0,
+        OTHER_UNITS: ~commits.counts_tokens,
+        NO_ACCEPT: commits.accept < 0,
+        NO_EARLIER: before == NULL,
+        NO_NUMBERS: ~measured,
+        OFFSET: near,
+    }
+    return verdict(wrong & ~near, lambda i: explain_count(commits, i), reasons)
+
+
+def explain_count(commits: Commits | PoolCommits, i: int) -> Details:
+    """A commit of another number of tokens than the verify accepted."""
+    now, before = _step(commits, i)
+    n, cut = int(commits.accept_len[i]), commits.columns.text_at("cut", int(commits.index[i]))
+    where = f" in pool {commits.place(i).pool}" if isinstance(commits, PoolCommits) else ""
+    return Details(
+        message=f"the verify accepted {quantity(n, 'row')}, the host committed {now - before}{where}",
+        expected=f"committed {before + n} = {before} + accept_len {n}"
+        + (f", or less (cut: {cut})" if cut else ""),
+        actual=f"committed {now} = {before} + {now - before}",
+        evidence=_around(commits, i),
+    )
 
 
 def explain_unverified(commits: Commits, i: int) -> Details:
@@ -24,12 +67,12 @@ def explain_unverified(commits: Commits, i: int) -> Details:
     )
 
 
-def _step(commits: Commits, i: int) -> tuple[int, int]:
+def _step(commits: Commits | PoolCommits, i: int) -> tuple[int, int]:
     """The committed length behind the commit, and before it."""
     return int(commits.ints("committed")[i]), int(commits.committed_before[i])
 
 
-def _around(commits: Commits, i: int) -> tuple[Evidence]:
+def _around(commits: Commits | PoolCommits, i: int) -> tuple[Evidence]:
     """The lengths that the host told of the request around the commit."""
     return (lengths_of(commits.lengths, commits.life[i], int(commits.seq[i])),)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from speckv_debug.checks.evidence import number
-from speckv_debug.checks.length import NO_LIFE
+from speckv_debug.checks.length_commits import NO_LIFE
 from speckv_debug.checks.rule import ERROR, WARNING, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Evidence

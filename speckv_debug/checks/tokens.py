@@ -35,8 +35,8 @@ def token_is_the_requests(tokens: Tokens) -> Judgement:
     A forward of the target begins with the token that the one before it handed on: the bonus of a verify, or what an
     extend or plain decode sampled, at the length that it leads to. A verify computes the draft tokens of which its accept
     takes some, in a forward of its own where those are recorded. A drafter of the EAGLE family stores, behind a verify or a prefill, each position's next token, and at the
-    end of a chunk the prompt's next one. Positions rise by 1, in a tree from each row to its children, and no input id of
-    the target is -1.
+    end of a chunk the prompt's next one. Positions rise by 1, in a tree from each row to its children, in the accept and in the
+    forward that computes its rows, and no input id of the target is -1.
 
     Exceptions: an extend is where the tokens of a prompt are known from; rows that were not accepted; tree siblings share a
     position; what was handed on is forgotten at an end, a retract, a session trim or a cut; engines that rewrite draft
@@ -53,6 +53,7 @@ def token_is_the_requests(tokens: Tokens) -> Judgement:
     kept = not written.verifies.tokens_rewritten
     past = np.full(len(stored), ahead)
     unlike, ends = (stored.wrong >= 0) & kept & ~past, tokens.tails.wrong & kept
+    unlike |= (stored.misplaced >= 0) & ~past
     nothing = np.zeros_like(uno)
     reasons = {
         "the engine's algorithm verifies from one past the frontier": tokens.masks(uno, past),
@@ -79,6 +80,8 @@ def _explain_one(tokens: Tokens, i: int) -> Details:
     if number == 3:
         return _explain_uncomputed(tokens.uncomputed, at)
     part = tokens.stored if number == 1 else tokens.tails
+    if number == 1 and tokens.stored.wrong[at] < 0:
+        return _explain_placed(tokens.stored, at)
     return _explain_stored(part, at, verify=number == 1 and bool(tokens.stored.verify[at]))
 
 
@@ -101,28 +104,43 @@ def _explain_uncomputed(never: Uncomputed, i: int) -> Details:
     )
 
 
+def _explain_placed(stored: StoredTokens, i: int) -> Details:
+    row, position, due = stored.placed(i)
+    positions = stored.forward.lists("positions")[int(stored.index[i])]
+    return Details(
+        message=f"the target_verify computes row {row} at position {position}, its place in the tree is at {due}",
+        expected=f"position {due} of row {row}",
+        actual=f"position {position}",
+        evidence=(_around_row("position computed", positions.tolist(), row, due),),
+    )
+
+
+def _around_row(name: str, values: list[int], row: int, due: int) -> Evidence:
+    """The values of a forward around one row, beside what is due there."""
+    first = max(0, row - SHOWN // 2)
+    shown = values[first : first + SHOWN]
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("row", *range(first, first + len(shown))),
+        (name, *(number(each) for each in shown)),
+        (f"{name.split()[0]} due", *(due if first + k == row else None for k in range(len(shown)))),
+    )
+    columns = ("", *(str(k) for k in range(len(shown))))
+    title = f"{name.split()[0]}s, row {row} of {len(values)}"
+    return Evidence(title=title, columns=columns, rows=rows, marked=(1,))
+
+
 def _explain_stored(stored: StoredTokens | ChunkTails, i: int, *, verify: bool) -> Details:
     row, position, token, due = stored.row(i)
     mode = stored.forward.text_at("mode", int(stored.index[i])) or "forward"
     where = f"row {row}" if position is None else f"position {position}"
     whose = "its draft token there" if verify else "the request's next token"
     what = "no token" if token == NULL else f"token {token}"
-    values = stored.forward.lists("tokens")[int(stored.index[i])]
-    first = max(0, row - SHOWN // 2)
-    shown = values[first : first + SHOWN].tolist()
-    rows: tuple[tuple[Cell, ...], ...] = (
-        ("row", *range(first, first + len(shown))),
-        ("token computed", *(number(each) for each in shown)),
-        ("token due", *(due if first + k == row else None for k in range(len(shown)))),
-    )
-    columns = ("", *(str(k) for k in range(len(shown))))
+    values = stored.forward.lists("tokens")[int(stored.index[i])].tolist()
     return Details(
         message=f"the {mode} computes {what} at {where}, {whose} is {due}",
         expected=f"token {due} at {where}",
         actual=what,
-        evidence=(
-            Evidence(title=f"tokens, row {row} of {len(values)}", columns=columns, rows=rows, marked=(1,)),
-        ),
+        evidence=(_around_row("token computed", values, row, due),),
     )
 
 

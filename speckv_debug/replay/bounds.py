@@ -17,63 +17,69 @@ from speckv_debug.replay.ragged import NULL, Int64s, Mask
 from speckv_debug.replay.searching import search_pairs
 from speckv_debug.replay.step_keys import Groups, StepKeys
 
+BOUNDING = ("lengths", "reserve", "release")
+"""Tables that report a committed and an allocated length."""
+
 
 class Bounds:
-    """One instance a `lengths` event of the main pool and a `reserve` event, in the order of `seq`.
+    """One instance a `lengths` event of whatever pool, a `reserve` and a `release`, in the order of `seq`.
 
     Attributes:
-        committed, allocated: As reported, NULL if absent; `highest` is what a reserve grows to, else `allocated`.
-        ending: The request ends with the event or has ended: its record is reset and says nothing of its row.
+        committed, allocated: As reported, NULL if absent.
+        ending: The request's record is reset with the event, or the request has ended before: it says nothing of its row.
         preparing: A preparation for a verify, before which old builds claim the bonus.
     """
 
     columns_from = ("lengths", "reserve", "release", "row_alloc", "row_free")
 
     def __init__(self, lengths: Lengths) -> None:
-        self.info = lengths.info
-        told, reserve = lengths.columns("lengths"), lengths.columns("reserve")
-        self._tables = (told, reserve)
-        self._rows = np.flatnonzero(lengths.main)
-        seq = np.concatenate((told.ints("seq")[self._rows], reserve.ints("seq")))
+        self.info, self._lengths = lengths.info, lengths
+        self._tables = tuple(lengths.columns(name) for name in BOUNDING)
+        seq = np.concatenate([table.ints("seq") for table in self._tables])
         self._order = np.argsort(seq, kind="stable")
-        self.seq, self._of_reserve = seq[self._order], self._order >= len(self._rows)
+        self.seq, self._first = seq[self._order], np.cumsum([0, *map(len, self._tables)])
         self.committed, self.allocated = self._column("committed"), self._column("allocated")
         self.ending = self._cause(*ENDINGS) | self._over(lengths)
-        self.preparing = self._cause("spec_prepare") | self._of_reserve
+        self.preparing = self._cause("spec_prepare") | self._of("reserve")
 
     def __len__(self) -> int:
         return len(self.seq)
 
     def place(self, index: int) -> Place:
         """Where the event stands."""
-        at, count = int(self._order[index]), len(self._rows)
-        if at < count:
-            return place_of(self._tables[0], int(self._rows[at]))
-        return place_of(self._tables[1], at - count)
+        at = int(self._order[index])
+        table = int(np.searchsorted(self._first, at, side="right")) - 1
+        return place_of(self._tables[table], at - int(self._first[table]))
 
     @cached_property
     def highest(self) -> Int64s:
-        """The longest that the row becomes with this event."""
-        grown = self._both(np.full(len(self._tables[0]), NULL), self._tables[1].ints("new_allocated"))
-        return np.where(grown == NULL, self.allocated, grown)
+        """The longest that the row of req_to_token becomes with this event; NULL of a pool that has no place there."""
+        told, reserve, release = self._tables
+        spaces = self._lengths.namespaces
+        in_row = spaces.indices(told.texts("pool")) == spaces.main
+        of_lengths = np.where(in_row, told.ints("allocated"), NULL)
+        grown, allocated = reserve.ints("new_allocated"), reserve.ints("allocated")
+        of_reserve = np.where(grown == NULL, allocated, grown)
+        return np.concatenate((of_lengths, of_reserve, release.ints("allocated")))[self._order]
 
     def _column(self, name: str) -> Int64s:
-        first, second = (table.ints(name) for table in self._tables)
-        return self._both(first, second)
+        return np.concatenate([table.ints(name) for table in self._tables])[self._order]
 
     def _over(self, lengths: Lengths) -> Mask:
         """The life of the row had ended when the event came (a result that was in flight)."""
         ends = np.append(lengths.lives.end, NEVER)
-        first, second = (ends[lengths.lives.of(name)] for name in ("lengths", "reserve"))
-        return np.asarray(self.seq > self._both(first, second))
+        return np.asarray(
+            self.seq > np.concatenate([ends[lengths.lives.of(name)] for name in BOUNDING])[self._order]
+        )
 
     def _cause(self, *causes: str) -> Mask:
-        found = self._tables[0].texts("cause").equal(*causes)
-        return np.concatenate((found[self._rows], np.zeros(len(self._tables[1]), np.bool_)))[self._order]
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[: len(self._tables[0])] = self._tables[0].texts("cause").equal(*causes)
+        return found[self._order]
 
-    def _both(self, of_lengths: Int64s, of_reserves: Int64s) -> Int64s:
-        """A column of `lengths` and one of `reserve` for the instances."""
-        return np.concatenate((of_lengths[self._rows], of_reserves))[self._order]
+    def _of(self, table: str) -> Mask:
+        number = BOUNDING.index(table)
+        return np.asarray((self._order >= self._first[number]) & (self._order < self._first[number + 1]))
 
 
 class Reserves(Picked):

@@ -12,6 +12,7 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.computed_positions import ComputedPositions
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined, mask, starts
 from speckv_debug.replay.reads import verify_of
 from speckv_debug.replay.same_step import keys_of, last_of_step
@@ -65,10 +66,24 @@ class CopiedTokens:
         return found
 
     @cached_property
+    def misplaced(self) -> Int64s:
+        """The first row of each verify's forward that is computed at another position than is due, -1 if there is none."""
+        found = np.full(len(self), -1, dtype=np.int64)
+        found[self.verify] = self.placed.wrong
+        return found
+
+    @cached_property
+    def placed(self) -> ComputedPositions:
+        """The positions of the target's verifies, in the order of the instances that are such."""
+        rows, accepts = self.index[self.verify], self.accept[self.verify]
+        return ComputedPositions(self.forward, self.verifies, rows, accepts)
+
+    @cached_property
     def compared(self) -> Mask:
         """Forwards of which any row could be compared."""
         found = self.verify & (np.append(self.verifies.path.lengths, 0)[self.accept] > 0)
         found &= self.forward.lists("tokens").present[self.index]
+        found[self.verify] |= self.placed.compared
         for pairs in (*(() if self._repeated else (self.of_verify,)), *map(self.of_draft, self.offsets)):
             found[pairs[0]] = True
         return mask(found)

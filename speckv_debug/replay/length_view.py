@@ -10,6 +10,7 @@ from speckv_debug.replay.continuity import Successions
 from speckv_debug.replay.copied_tokens import CopiedTokens
 from speckv_debug.replay.grants import Grants
 from speckv_debug.replay.lengths import Commits, LateCommits, Lengths
+from speckv_debug.replay.pool_commits import PoolCommits
 from speckv_debug.replay.reaches import Reaches
 from speckv_debug.replay.repeats import Repeats
 from speckv_debug.replay.reuses import Reuses
@@ -80,9 +81,9 @@ class LengthScopes(VerifyScopes):
         return Reuses(self.lengths)
 
     @cached_property
-    def commits(self) -> Commits:
-        """One instance a commit of a verify's result, with its accept."""
-        return Commits(self.lengths)
+    def commits(self) -> United:
+        """One instance a commit of a verify's result, with its accept: in the main pool, and in pools beside it."""
+        return United(Commits(self.lengths), PoolCommits(self.lengths))
 
     @cached_property
     def late_commits(self) -> LateCommits:
@@ -91,7 +92,7 @@ class LengthScopes(VerifyScopes):
 
     @cached_property
     def bounds(self) -> United:
-        """One instance a report of committed and allocated length, and one a report that has to repeat the one before it."""
+        """One instance a report of committed and allocated length of any pool, and one a report that has to repeat the one before it."""
         return United(Bounds(self.lengths), Repeats(self.lengths))
 
     @cached_property

@@ -115,7 +115,7 @@ class Commits(Picked):
             lengths, "lengths", table.texts("cause").equal("verify_commit") & lengths.main & ~ended
         )
         self.before = lengths.previous(self.ints("seq"), self.life)
-        self.accept = self._accepts()
+        self.accept = accepts_of(self)
 
     @property
     def looks_further(self) -> Mask:
@@ -260,12 +260,6 @@ class Commits(Picked):
         first = np.where(looking, np.minimum(first, _taken(self.lengths.lives.begin, self.life, 0)), first)
         return first, np.maximum(accept, seq)
 
-    def _accepts(self) -> Int64s:
-        lives, steps = self.lengths.lives.of("accept"), self.lengths.columns("accept").ints("step")
-        keys = StepKeys(len(self.lengths.lives), steps, self.ints("step"))
-        found = last_with(keys.of(lives, steps), keys.of(self.life, self.ints("step")))
-        return np.where((self.life >= 0) & (self.ints("step") != NULL), found, -1)
-
     def _of_accept(self, column: Int64s) -> Int64s:
         return np.append(column, NULL)[self.accept]
 
@@ -302,6 +296,15 @@ class LateCommits(Picked):
         seq = self.ints("seq")
         begin = _taken(self.lengths.lives.begin, self.life, 0)
         return np.where(self.ended, self.end, np.minimum(begin, seq)), seq
+
+
+def accepts_of(commits: Picked) -> Int64s:
+    """The accept of the same step and life as each event, -1 if there is none."""
+    lengths, step = commits.lengths, commits.ints("step")
+    lives, steps = lengths.lives.of("accept"), lengths.columns("accept").ints("step")
+    keys = StepKeys(len(lengths.lives), steps, step)
+    found = last_with(keys.of(lives, steps), keys.of(commits.life, step))
+    return np.where((commits.life >= 0) & (step != NULL), found, -1)
 
 
 def _taken(values: Int64s, lives: Int64s, missing: int) -> Int64s:

@@ -218,9 +218,17 @@ def takes_in(
 
 @inlined
 def computed(
-    row: int, at: int, of: Array, drafted: Array, forwards: Array, tokens: Array, lives: Array
+    row: int,
+    at: int,
+    of: Array,
+    drafted: Array,
+    drafted_at: Array,
+    forwards: Array,
+    tokens: Array,
+    positions: Array,
+    lives: Array,
 ) -> bool:
-    """The forward of a verify took in its draft tokens."""
+    """The forward of a verify took in its draft tokens, at their positions."""
     each = lives[row, VERIFY]
     if each < 0:
         return False
@@ -230,6 +238,11 @@ def computed(
     wrong = 0
     for place in range(end - start):
         wrong += tokens[start + place] != drafted[first + place]
+    begin, stop, due = forwards[POSITIONS_FROM, each], forwards[POSITIONS_END, each], of[DRAFT_POSITIONS, at]
+    if begin < stop and stop - begin != of[DRAFT_POSITIONS_END, at] - due:
+        return False
+    for place in range(stop - begin):
+        wrong += positions[begin + place] != drafted_at[due + place]
     return wrong == 0
 
 
@@ -244,6 +257,7 @@ def verify(
     sibling: Array,
     forwards: Array,
     tokens: Array,
+    positions: Array,
     lives: Array,
     now: Array,
     facts: Array,
@@ -278,7 +292,7 @@ def verify(
     if not takes_in(row, length, length + width, drafted, first, last, False, lives, now):
         return False
     if lives[row, VERIFIED_AT] == step:
-        if not computed(row, at, of, drafted, forwards, tokens, lives):
+        if not computed(row, at, of, drafted, drafted_at, forwards, tokens, positions, lives):
             return False
         now[OF_TOKENS] += 1
     elif facts[COMPUTED]:
@@ -368,11 +382,11 @@ def report(at: int, of: Array, lives: Array, now: Array, facts: Array) -> bool:
     committed, allocated = of[REPORT_COMMITTED, at], of[REPORT_ALLOCATED, at]
     if not lives[row, HELD] and cause != ENDING:
         return False
-    if not flags & MAIN:
-        return bool(cause != PREPARE and cause != COMMIT)
     if committed < 0 or committed > allocated or allocated > facts[ROW_WIDTH]:
         return False
     now[BOUNDS] += 1
+    if not flags & MAIN:
+        return bool(cause != PREPARE and cause != COMMIT)
     if cause == PREPARE:
         if not prepares(row, of[STEP, at], lives, now) or not repeats(row, committed, NULL, lives, now):
             return False
@@ -484,14 +498,15 @@ def ends(row: int, lives: Array) -> bool:
 
 
 @inlined
-def release(at: int, of: Array, lives: Array, now: Array) -> bool:
+def release(at: int, of: Array, lives: Array, now: Array, facts: Array) -> bool:
     """A request ends; its row has to come back."""
     if not runs_for(at, of, lives):
         return False
-    row = of[ROW, at]
-    if of[OWN_COMMITTED, at] == NULL or of[OWN_ALLOCATED, at] == NULL:
+    row, committed, allocated = of[ROW, at], of[OWN_COMMITTED, at], of[OWN_ALLOCATED, at]
+    if committed < 0 or committed > allocated or allocated > facts[ROW_WIDTH]:
         return False
-    if lives[row, ENDED] or not repeats(row, of[OWN_COMMITTED, at], of[OWN_ALLOCATED, at], lives, now):
+    now[BOUNDS] += 1
+    if lives[row, ENDED] or not repeats(row, committed, allocated, lives, now):
         return False
     now[LEAVING_SINCE] = min(now[LEAVING_SINCE], of[STEP, at])
     now[LEAVING] += 1
@@ -615,6 +630,7 @@ def sweep(
                 sibling,
                 forwards,
                 tokens,
+                positions,
                 lives,
                 now,
                 facts,
@@ -627,7 +643,7 @@ def sweep(
             done = write(event, writes, written, grants, granted, lives)
             following = writes[SEQ, after] if after < writes.shape[1] else NEVER
         elif table == RELEASES:
-            done = release(event, releases, lives, now)
+            done = release(event, releases, lives, now, facts)
             following = releases[SEQ, after] if after < releases.shape[1] else NEVER
         elif table == ROW_ALLOCS:
             done = row_alloc(event, allocs, lives, held, now)

@@ -26,6 +26,7 @@ class StoredTokens:
     def __init__(self, copied: CopiedTokens) -> None:
         self.copied, self.forward, self.index = copied, copied.forward, copied.index
         self.verify, self.wrong, self.compared = copied.verify, copied.wrong, copied.compared
+        self.misplaced = copied.misplaced
         self.seq = self.forward.ints("seq")[self.index]
 
     def __len__(self) -> int:
@@ -57,3 +58,7 @@ class StoredTokens:
                 position = int(positions[row]) if row < len(positions) else None
                 return row, position, int(tokens[at[0]]), int(due[at[0]])
         raise IndexError(index)
+
+    def placed(self, index: int) -> tuple[int, int, int]:
+        """The first row of a verify's forward at a wrong position, that position, and the one that is due."""
+        return self.copied.placed.row(int(np.count_nonzero(self.verify[:index])))

@@ -69,6 +69,49 @@ def test_a_verify_computes_its_draft_tokens() -> None:
     assert clean(run, 3)
 
 
+TREE = {"next_token": [1, 3, -1, -1], "next_sibling": [-1, 2, -1, -1]}
+
+
+@pytest.mark.parametrize(
+    ("told", "positions", "wrong"),
+    [
+        ({"positions": [4, 5, 5, 6]}, [4, 5, 5, 6], None),
+        ({"positions": [4, 5, 5, 6]}, [4, 5, 6, 6], (2, 6, 5)),
+        ({"positions": [4, 5, 5, 6]}, [3, 5, 5, 6], (0, 3, 4)),
+        ({"positions": [4, 5, 5, 6]}, [4, 5, 5, 7], (3, 7, 6)),  # a row that is not accepted
+        (TREE, [4, 5, 5, 6], None),
+        (TREE, [4, 5, 5, 5], (3, 5, 6)),
+        ({"layout": "chain", "accept_index": [0, 1, -1]}, [4, 5, 6, 7], None),
+        ({"layout": "chain", "accept_index": [0, 1, -1]}, [4, 5, 5, 6], (2, 5, 6)),
+        ({}, [4, 9, 9, 9], None),  # where the rows of the tree belong is not told
+        ({}, [5, 5, 5, 6], (0, 5, 4)),
+        ({"positions": [4, 5, 5, 6]}, [4, 5], None),
+    ],
+)
+def test_positions_of_the_forward(
+    told: dict[str, Any], positions: list[int], wrong: tuple[int, int, int] | None
+) -> None:
+    run = Drafted()
+    run.prefill()
+    run.verify(**told)
+    run.forward_of("target_verify", 4, [21, 22, 23, 29], positions=positions)
+    found = [(f.step, f.request, f.expected, f.actual) for f in run.judged().findings]
+    row, position, due = wrong or (0, 0, 0)
+    broken = (run.step, "r1", f"position {due} of row {row}", f"position {position}")
+    assert found == ([broken] if wrong else [])
+
+
+def test_positions_are_judged_without_tokens() -> None:
+    run = Drafted()
+    run.prefill()
+    run.verify(positions=[4, 5, 5, 6])
+    run.forward_of("target_verify", 4, [21, 22, 23, 29], positions=[4, 5, 5, 6])
+    run.lines[-1]["tokens"] = None
+    assert clean(run, 3)
+    run.lines[-1]["positions"] = [4, 5, 5, 8]
+    assert "computes row 3 at position 8" in run.judged().findings[0].message
+
+
 @pytest.mark.parametrize("row", [0, 2])
 def test_an_accepted_row_that_was_computed_of_another_token(row: int) -> None:
     run = Drafted()
@@ -104,7 +147,7 @@ def test_a_verify_whose_forward_tells_no_tokens() -> None:
     run = Drafted()
     run.prefill()
     run.verify()
-    run.forward_of("target_verify", 4, [21, 22, 23, 29])
+    run.forward_of("target_verify", 4, [21, 22, 23, 29], positions=None)
     run.lines[-1]["tokens"] = None
     assert reasons(run) == {"what its rows should hold is not known": 1}
 
