@@ -8,6 +8,7 @@ from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import Severity
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.viewers.html.budget import LARGEST, Budget
 from speckv_debug.viewers.html.caveats import caveats
 from speckv_debug.viewers.html.chart import Chart, words
 from speckv_debug.viewers.html.figures import (
@@ -18,7 +19,7 @@ from speckv_debug.viewers.html.figures import (
     distribution_figure,
     lengths_figure,
 )
-from speckv_debug.viewers.html.markup import Html, element, table, text
+from speckv_debug.viewers.html.markup import Html, data_of, element, table, text
 from speckv_debug.viewers.html.run_charts import event_charts, pool_charts, request_chart
 from speckv_debug.viewers.html.series import (
     MOST_CHANGES,
@@ -33,13 +34,19 @@ from speckv_debug.viewers.html.shown_processes import ShownProcess, hidden_proce
 from speckv_debug.viewers.html.tabs import tabs
 
 
-def charts_section(recording: Recording, roots: Sequence[RootCause]) -> tuple[Html, list[Figure]]:
-    """The section, and the figures that the page's script draws into it; several processes stand in tabs."""
+def charts_section(
+    recording: Recording, roots: Sequence[RootCause], room: Budget | None = None
+) -> tuple[Html, list[Figure]]:
+    """The section, and the figures that the page's script draws into it; several processes stand in tabs.
+
+    A figure that there is no room for stands as words.
+    """
+    room = room or Budget(LARGEST)
     panels: list[tuple[str, Html]] = []
     figures: list[Figure] = []
     several = shown_processes(recording, [r for r in roots if r.finding.severity is not Severity.NOTE])
     for each in several:
-        shown, drawn = _process(each, len(several))
+        shown, drawn = _process(each, len(several), room)
         panels.append((each.name, shown))
         figures += drawn
     parts = [tabs("process", panels, "Processes")] if len(panels) > 1 else [panel for _, panel in panels]
@@ -51,7 +58,7 @@ def charts_section(recording: Recording, roots: Sequence[RootCause]) -> tuple[Ht
     return section, figures
 
 
-def _process(shown: ShownProcess, sharing: int) -> tuple[Html, list[Figure]]:
+def _process(shown: ShownProcess, sharing: int, room: Budget) -> tuple[Html, list[Figure]]:
     number, process, bad = shown.number, shown.process, [root.finding for root in shown.roots]
     marks = [Mark(f.step, f.rule) for f in bad if f.step is not None]
     named = [f.request for f in bad if f.request is not None]
@@ -62,10 +69,19 @@ def _process(shown: ShownProcess, sharing: int) -> tuple[Html, list[Figure]]:
         *pool_charts(number, process, marks, sharing),
         *event_charts(number, process, marks),
     ]
-    figures = [part.figure for part in parts if isinstance(part, Chart)]
-    return element(
-        "div", *(p.framed() if isinstance(p, Chart) else p for p in parts), class_="charts"
-    ), figures
+    kept = [part if room.takes(*_bytes(part)) else _left_out(part) for part in parts]
+    figures = [part.figure for part in kept if isinstance(part, Chart)]
+    framed = (part.framed() if isinstance(part, Chart) else part for part in kept)
+    return element("div", *framed, class_="charts"), figures
+
+
+def _bytes(part: Chart | Html) -> tuple[str, ...]:
+    """What a figure adds to the page: its frame and its data."""
+    return (part.framed(), data_of(part.figure.body)) if isinstance(part, Chart) else (part,)
+
+
+def _left_out(part: Chart | Html) -> Html:
+    return words(f"{part.title}: left out for size.") if isinstance(part, Chart) else part
 
 
 def _accepts(number: int, process: ProcessRecording, marks: Sequence[Mark]) -> Iterator[Chart | Html]:

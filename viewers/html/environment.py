@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any
 
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.process import Pool, Process
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording, Recording
+from speckv_debug.viewers.html.budget import LARGEST, Budget
 from speckv_debug.viewers.html.command_line import command_words
 from speckv_debug.viewers.html.markup import Html, element, facts, table
 
-MOST_NOTES = 50
+MOST_NOTES, MOST_PROBLEMS = 50, 200
 POOL_COLUMNS = (
     "name",
     "kind",
@@ -40,8 +42,9 @@ def unknown_section(result: CheckResult) -> Html:
     return element("section", element("h2", "What was judged"), unjudged, nothing, fold, id="unknown")
 
 
-def environment_section(recording: Recording) -> Html:
-    """The recording as a whole, then each process."""
+def environment_section(recording: Recording, room: Budget | None = None) -> Html:
+    """The recording as a whole, then each process, as many as there is room for."""
+    room = room or Budget(LARGEST)
     manifest = recording.manifest
     pairs = [
         ("recording", recording.path.name),
@@ -51,7 +54,11 @@ def environment_section(recording: Recording) -> Html:
         ("written by", f"speckv-debug {manifest.get('tool_version') or 'unknown'}"),
         ("format version", manifest.get("format_version", "unknown")),
     ]
-    parts = [facts(pairs), *_problems(recording), *map(_process, recording.processes)]
+    shown = list(takewhile(room.takes, map(_process, recording.processes)))
+    parts = [facts(pairs), *_problems(recording), *shown]
+    if hidden := len(recording.processes) - len(shown):
+        said = f"{amount(hidden, 'more process', 'more processes')} not shown for size; "
+        parts.append(element("p", said, element("code", "speckv-debug info"), " lists all.", class_="aside"))
     return element("section", element("h2", "Environment"), *parts, id="environment")
 
 
@@ -75,8 +82,10 @@ def _yes(value: object) -> str:
 
 def _problems(recording: Recording) -> Iterator[Html]:
     if recording.problems:
-        rows = [(p.where, p.what, ", ".join(p.tables)) for p in recording.problems]
-        yield table(("where", "what", "tables concerned"), rows, caption="Missing or damaged")
+        found = recording.problems
+        rows = [(p.where, p.what, ", ".join(p.tables)) for p in found[:MOST_PROBLEMS]]
+        title = _of("Missing or damaged", rows, found)
+        yield table(("where", "what", "tables concerned"), rows, caption=title)
 
 
 def _process(process: ProcessRecording) -> Html:

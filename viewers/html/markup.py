@@ -86,8 +86,13 @@ def facts(pairs: Iterable[tuple[object, object]]) -> Html:
 
 
 def data_block(name: str, value: object) -> Html:
-    """A block of JSON for the page's script: sorted, plain ASCII, with no character that ends a script."""
+    """A block of JSON for the page's script."""
+    return element("script", Html(data_of(value)), type="application/json", id=name)
+
+
+def data_of(value: object) -> str:
+    """JSON: sorted, plain ASCII, with no character that ends a script."""
     dumped = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         dumped = dumped.replace(character, f"\\u{ord(character):04x}")
-    return element("script", Html(dumped), type="application/json", id=name)
+    return dumped

@@ -17,12 +17,22 @@ from speckv_debug.model.described import described
 from speckv_debug.model.finding import CheckResult
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import Recording
+from speckv_debug.viewers.html.budget import (
+    ENVIRONMENT,
+    FIGURES,
+    FINDINGS,
+    HEAD,
+    LARGEST,
+    Budget,
+    size_of,
+)
 from speckv_debug.viewers.html.charts import charts_section
 from speckv_debug.viewers.html.environment import environment_section, unknown_section
 from speckv_debug.viewers.html.figures import Figure
-from speckv_debug.viewers.html.findings import Law, findings_section, kind_of
+from speckv_debug.viewers.html.finding_card import Law
+from speckv_debug.viewers.html.findings import findings_section, kind_of
 from speckv_debug.viewers.html.headline import headline, mark
-from speckv_debug.viewers.html.markup import Html, data_block, element, joined, text
+from speckv_debug.viewers.html.markup import Html, data_block, data_of, element, joined, text
 from speckv_debug.viewers.html.places import RecordedPlaces
 from speckv_debug.viewers.html.shown_processes import ShownProcess, shown_processes
 from speckv_debug.viewers.html.step_browser import step_section
@@ -44,6 +54,7 @@ def render(
     *,
     laws: Mapping[str, Law] | None = None,
     steps: tuple[int, int] | None = None,
+    largest: int = LARGEST,
 ) -> None:
     """Write the report; the same recording and result give the same characters.
 
@@ -53,30 +64,45 @@ def render(
         out: Where the page goes.
         laws: Rule id → its words; a finding whose rule is not in it is shown without its law.
         steps: First and last step to embed, both included; None for those around the findings.
+        largest: Bytes of the page at most; what does not fit is left out, and said so.
     """
-    roots, known = worst_first(root_causes(result.findings)), step_range(recording)
-    places = RecordedPlaces(recording)
-    charts, figures = charts_section(recording, roots)
+    roots, known, places = (
+        worst_first(root_causes(result.findings)),
+        step_range(recording),
+        RecordedPlaces(recording),
+    )
+    several, room = result.names_processes(len(recording.processes)), _room(largest)
     strip = timeline(known, roots)
-    several = result.names_processes(len(recording.processes))
-    found = findings_section(roots, laws or {}, places, strip, several=several)
+    found = findings_section(roots, laws or {}, places, strip, several=several, room=room.part(FINDINGS))
+    environment = environment_section(recording, room.part(ENVIRONMENT))
+    charts, figures = charts_section(recording, roots, room.part(FIGURES))
+    told = _verifies(shown_processes(recording, roots), places, room)
     main = [
         headline(result, roots, _facts(recording, known), damaged=recording.damaged, several=several),
         found or strip,
         _navigation(roots),
         charts,
-        step_section(recording, roots, places, steps),
+        step_section(recording, roots, places, steps, room),
         unknown_section(result),
-        environment_section(recording),
+        environment,
     ]
     title = f"{mark(result, recording.damaged)}: {recording.path.name} (speckv-debug report)"
-    out.write(_page(title, joined(main, "\n"), figures, _verifies(shown_processes(recording, roots), places)))
+    out.write(_page(title, joined(main, "\n"), figures, told))
 
 
-def _verifies(shown: Sequence[ShownProcess], places: RecordedPlaces) -> dict[int, Runs | None]:
-    """Which steps a click on a figure of each process can be told to ask for."""
+def _room(largest: int) -> Budget:
+    """What the scripts and the head leave of a page."""
+    own = (get_plotlyjs(), *map(_asset, ("page.js", "page.css", "page.html")))
+    return Budget(largest - size_of(*own) - HEAD)
+
+
+def _verifies(
+    shown: Sequence[ShownProcess], places: RecordedPlaces, room: Budget
+) -> Mapping[int, Runs | None]:
+    """Which steps a click on a figure of each process can be told to ask for, as far as there is room to list them."""
     indices = ((each.number, places.steps_of(each.process.label)) for each in shown)
-    return {number: runs_of(index) for number, index in indices if index is not None}
+    told = {number: runs_of(index) for number, index in indices if index is not None}
+    return told if room.takes(data_of(told)) else dict.fromkeys(told)
 
 
 def _page(title: str, main: Html, figures: Sequence[Figure], verifies: Mapping[int, Runs | None]) -> str:

@@ -11,11 +11,12 @@ from speckv_debug.model.text import amount, printable
 from speckv_debug.model.verify import SlotMove, VerifyStep
 from speckv_debug.recording.reader import Recording
 from speckv_debug.replay.verify_table import VerifyTable
+from speckv_debug.viewers.html.budget import LARGEST, Budget, size_of
 from speckv_debug.viewers.html.drawing import LANES, ROOM, STRIPS, TREE
 from speckv_debug.viewers.html.markup import Html, element, table
 from speckv_debug.viewers.html.places import RecordedPlaces
-from speckv_debug.viewers.html.shown_processes import hidden_processes, shown_processes
-from speckv_debug.viewers.html.step_choice import Chosen, choose
+from speckv_debug.viewers.html.shown_processes import ShownProcess, hidden_processes, shown_processes
+from speckv_debug.viewers.html.step_choice import MOST_VERIFIES, Chosen, choose
 from speckv_debug.viewers.html.tabs import tabs
 
 COLUMNS = ("k", "token", "row", "position", "source", "target", "engine moved")
@@ -26,25 +27,40 @@ def step_section(
     roots: Sequence[RootCause],
     places: RecordedPlaces,
     asked: tuple[int, int] | None,
+    room: Budget | None = None,
 ) -> Html:
     """The embedded steps of each process, a tab a step, and plainly what is left out and how to get it."""
+    room = room or Budget(LARGEST)
     parts = []
     serious = [root for root in roots if root.finding.severity is not Severity.NOTE]
     several = shown_processes(recording, serious)
-    for each in several:
+    for at, each in enumerate(several):
         index = places.steps_of(each.process.label)
         if index is None or not len(index):
             continue
         title = (
             element("h3", "Process ", element("code", each.name)) if len(recording.processes) > 1 else Html()
         )
-        chosen = choose(index, each.roots, asked, len(several))
-        parts += [title, _process(each.number, index, chosen, each.roots, asked)]
+        parts += [title, _fitting(each, index, asked, len(several), room.left // (len(several) - at))]
+        room.takes(parts[-1])
     if not parts:
         parts.append(element("p", "No verify was recorded.", class_="aside"))
     parts += hidden_processes(recording)
     said = element("p", "", id="told", class_="aside", role="status")
     return element("section", element("h2", "Step by step"), said, *parts, id="steps")
+
+
+def _fitting(
+    shown: ShownProcess, index: VerifyTable, asked: tuple[int, int] | None, sharing: int, room: int
+) -> Html:
+    """The steps of a process with as many of their verifies as there is room for."""
+    most = MOST_VERIFIES // sharing
+    while True:
+        chosen = choose(index, shown.roots, asked, sharing, most)
+        made = _process(shown.number, index, chosen, shown.roots, asked)
+        if (size := size_of(made)) <= room or not most:
+            return made
+        most = min(most - 1, most * room // size)
 
 
 def _process(

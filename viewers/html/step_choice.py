@@ -53,25 +53,29 @@ def runs_of(index: VerifyTable) -> Runs | None:
 
 
 def choose(
-    index: VerifyTable, roots: Sequence[RootCause], asked: tuple[int, int] | None, parts: int = 1
+    index: VerifyTable,
+    roots: Sequence[RootCause],
+    asked: tuple[int, int] | None,
+    parts: int = 1,
+    verifies: int | None = None,
 ) -> Chosen:
     """The steps around the root causes of this process, or those of the interval `[A, B]` that was asked for.
 
-    `parts`: processes that share the room of the page.
+    `parts`: processes that share the room of the page. `verifies`: how many of them at most, where there is less room.
     """
     known = np.unique(index.step[index.step != NULL])
     wanted = _asked(known, asked) if asked else _around(known, roots)
-    most = MOST_ASKED // parts if asked else MOST_AROUND
-    steps = wanted[:most]
+    room = MOST_VERIFIES // parts if verifies is None else verifies
+    steps = wanted[: min(room, MOST_ASKED // parts if asked else MOST_AROUND)]
     named = {root.finding.request for root in roots}
     found = {step: sorted(index.find(step), key=lambda at: index.request[at] not in named) for step in steps}
     recorded = {step: len(found[step]) for step in steps}
-    shares = _shares(recorded, MOST_VERIFIES // parts)
-    verifies = {step: tuple(found[step][: shares[step]]) for step in steps}
+    shares = _shares(recorded, room)
+    kept = {step: tuple(found[step][: shares[step]]) for step in steps}
     hidden = sum(recorded.values()) - sum(shares.values())
     return Chosen(
         tuple(sorted(steps)),
-        verifies,
+        kept,
         recorded,
         _left_out(len(known), int(np.isin(wanted, known).sum()), wanted, steps, hidden, asked),
     )

@@ -1,0 +1,83 @@
+"""A page stays below its limit whatever the recording shows, and says what it leaves out for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+import pytest
+from plotly.offline import get_plotlyjs
+
+from speckv_debug.model.finding import CheckResult, Evidence
+from speckv_debug.recording.reader import Recording
+from speckv_debug.viewers.html.budget import LARGEST, Budget
+from speckv_debug.viewers.html.page import render
+from tests.reported import broken_run, finding
+
+SCRIPT = len(get_plotlyjs().encode())
+RANKS = 8
+OWN = 130_000
+"""Bytes of a page beside plotly's script that holds next to nothing."""
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    """The broken run as eight ranks had it."""
+    folder = tmp_path_factory.mktemp("ranks")
+    path = broken_run(folder).path
+    (process,) = (each for each in path.iterdir() if each.is_dir())
+    for rank in range(1, RANKS):
+        (path / f"tp{rank}-pp0-dp0").mkdir()
+        for file in process.rglob("*"):
+            target = path / f"tp{rank}-pp0-dp0" / file.relative_to(process)
+            target.mkdir() if file.is_dir() else target.write_bytes(file.read_bytes())
+    return Recording.open(path)
+
+
+@pytest.fixture(scope="module")
+def found() -> CheckResult:
+    """Fifty root causes of two dozen consequences, each with a table of a hundred rows."""
+    rows = tuple((k, f"row {k}", 42000 + k, 42100 + k) for k in range(100))
+    table = Evidence(
+        title="moves of the step", columns=("k", "what", "source", "target"), rows=rows, marked=(7,)
+    )
+    causes = [finding(first_seq=100 * n, evidence=(table,), step=800 + n % 20) for n in range(50)]
+    later = [
+        dataclasses.replace(root, rule="LEN-TOKEN", cause="MOV-PAIR", first_seq=root.first_seq + k)
+        for root in causes
+        for k in range(1, 25)
+    ]
+    return CheckResult(findings=(*causes, *later), unknown=(), checked={"MOV-PAIR": 100, "LEN-TOKEN": 100})
+
+
+def made(recording: Recording, result: CheckResult, largest: int) -> str:
+    out = io.StringIO()
+    render(recording, result, out, largest=largest)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("room", [OWN, 2 * OWN, 4 * OWN, 10 * OWN])
+def test_the_page_keeps_to_any_limit(ranks: Recording, found: CheckResult, room: int) -> None:
+    page = made(ranks, found, SCRIPT + room)
+    assert len(page.encode()) <= SCRIPT + room
+
+
+def test_without_a_limit_it_would_be_larger(ranks: Recording, found: CheckResult) -> None:
+    assert len(made(ranks, found, 10 * LARGEST).encode()) > SCRIPT + 10 * OWN
+
+
+def test_it_says_in_every_part_what_is_left_out(ranks: Recording, found: CheckResult) -> None:
+    page = made(ranks, found, SCRIPT + 2 * OWN)
+    assert "more root causes not shown here; " in page
+    assert ": left out for size." in page
+    assert "more steps around findings left out for size; " in page
+    assert "more processes not shown for size; " in page
+    assert "1 table left out for size; " in page
+
+
+def test_a_part_is_taken_from_its_whole() -> None:
+    whole = Budget(100)
+    half = whole.part(0.5)
+    assert half.takes("ä" * 20) and (half.left, whole.left) == (10, 60)
+    assert not half.takes("x" * 11) and (half.left, whole.left) == (10, 60)
+    assert whole.takes("x" * 60) and not half.takes("x")
