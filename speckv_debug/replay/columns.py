@@ -162,11 +162,18 @@ def _coded(chunks: Sequence[Any]) -> Texts:
     for chunk in chunks:
         codes, names = _codes(chunk), words(chunk.dictionary)
         known = np.full(len(names) + 1, -1, dtype=np.int32)
-        for code in _occurring(codes, len(names)).tolist():
-            known[code] = number.setdefault(names[code], len(number))
+        occurring = _occurring(codes, len(names))
+        known[occurring] = numbers_in([names[code] for code in occurring.tolist()], number)
         same = bool((known[:-1] == np.arange(len(names))).all())
         parts += [codes if same else known[codes]] if len(codes) else []
     return Texts(parts[1] if len(parts) == 2 else np.concatenate(parts), tuple(number))
+
+
+def numbers_in(names: Sequence[str], known: dict[str, int]) -> list[int]:
+    """The number of each name; those that have none yet get the next ones."""
+    fresh = [name for name in dict.fromkeys(names) if name not in known]
+    known.update(zip(fresh, range(len(known), len(known) + len(fresh)), strict=True))
+    return [*map(known.__getitem__, names)]
 
 
 def _occurring(codes: npt.NDArray[np.int32], count: int) -> Int64s:

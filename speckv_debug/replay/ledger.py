@@ -246,20 +246,19 @@ class Ledger:
 
     def note_end(self, tenure: Tenure, table: str, index: int) -> None:
         """A request's hold ends with this event; it is judged when things have settled."""
-        step = self.events.table(table).ints("step")[index]
-        self.unsettled.append(
-            End(
-                table=table,
-                index=index,
-                seq=self.events.table(table).ints("seq")[index],
-                step=None if step == NULL else step,
-                tenure=tenure.id,
-                row=tenure.row,
-                epoch=tenure.epoch,
-                request=tenure.request,
-            )
+        rows = self.events.table(table)
+        end = End(
+            table=table,
+            index=index,
+            seq=rows.ints("seq")[index],
+            step=rows.int_or_none("step", index),
+            tenure=tenure.id,
+            row=tenure.row,
+            epoch=tenure.epoch,
+            request=tenure.request,
         )
-        self.facts.ends.append(self.unsettled[-1])
+        self.unsettled.append(end)
+        self.facts.ends.append(end)
 
     def alive(self, tenures: npt.NDArray[np.integer[Any]]) -> Mask:
         """Which of these tenures run."""

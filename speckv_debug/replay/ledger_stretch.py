@@ -230,17 +230,18 @@ class CompiledFold:
         """Objects for the lives that began in compiled code, and for their ends."""
         ledger, store, told = self._ledger, self._ledger.store, self._ledger.events.rows["row_alloc"]
         first, end = len(ledger.tenures), int(ledger.now[BORN])
-        columns = store.numbers[first:end, (ROW, EPOCH, TOLD)].tolist() if end > first else ()
-        names = told.texts("request") if end > first else ()
+        begun = store.numbers[first:end, (ROW, EPOCH, TOLD)]
+        names = told.texts("request") if len(begun) else None
         cached = len(ledger.events.slots["cache"]) > 0
-        for id, (row, epoch, event) in enumerate(columns, start=first):
-            tenure = Tenure.begun(store, id, names[event])
+        for id, (row, epoch, event) in enumerate(begun.tolist(), start=first):
+            name = names[event] if names is not None else None
+            tenure = Tenure.begun(store, id, name)
             ledger.tenures.append(tenure)
             ledger.past[row, epoch] = ledger.rows[row] = tenure
-            if tenure.request is not None:
-                ledger.requests[tenure.request] = tenure
+            if name is not None:
+                ledger.requests[name] = tenure
                 if cached:
-                    ledger.locks.begins(tenure.request, event_at(ledger, "row_alloc", event))
+                    ledger.locks.begins(name, event_at(ledger, "row_alloc", event))
         self._note_ends()
 
     def _note_ends(self) -> None:

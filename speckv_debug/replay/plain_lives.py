@@ -9,7 +9,7 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.recording.process_recording import ProcessRecording
 from speckv_debug.replay import plain_compiled as c
-from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.columns import Columns, numbers_in
 from speckv_debug.replay.engine_version import (
     PAGE_ALIGNED_RESERVE,
     RESERVE_AHEAD,
@@ -138,9 +138,9 @@ class PlainLives:
         if not columns.has("request"):
             return None
         texts = columns.texts("request")
-        for name in texts.names:
-            self._names.setdefault(name, len(self._names))
-        return texts.numbered(self._names)
+        numbers = numbers_in(texts.names, self._names)
+        found: Int64s = np.array([*numbers, -1], dtype=np.int64)[texts.codes]
+        return found
 
     def _forget(self) -> None:
         """Let go of requests that no row is of any more."""

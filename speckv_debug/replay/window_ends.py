@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -31,6 +32,7 @@ class Spans:
     def __init__(self) -> None:
         self.unknown = False
         self._grants: list[Int64s] = []
+        self._behind: Counter[tuple[str, ...]] = Counter()
         self._parts: dict[tuple[str, ...], list[tuple[Int64s, Int64s, Int64s]]] = {}
 
     def look(self, stretch: Mapping[str, pa.Table]) -> None:
@@ -49,10 +51,14 @@ class Spans:
                         self.unknown |= name in STEPPED
                         seq, step = seq[known], step[known]
                     if len(seq):
-                        self._parts.setdefault(family, []).append(_spans(seq, step))
-        for parts in self._parts.values():
-            if sum(len(step) for step, _, _ in parts[1:]) > HELD + len(parts[0][0]):
-                parts[:] = [_merged(parts)]
+                        self._add(family, _spans(seq, step))
+
+    def _add(self, family: tuple[str, ...], spans: tuple[Int64s, Int64s, Int64s]) -> None:
+        parts = self._parts.setdefault(family, [])
+        parts.append(spans)
+        self._behind[family] += len(spans[0]) if len(parts) > 1 else 0
+        if self._behind[family] > HELD + len(parts[0][0]):
+            parts[:], self._behind[family] = [_merged(parts)], 0
 
     def closed(self) -> Int64s:
         """`seq` of the last event of a step, where no step that has begun goes on behind it; ascending."""
@@ -67,7 +73,8 @@ class Spans:
     def granting(self, ends: Int64s) -> Mask:
         """Which of these `seq` are of grants: those enter their row only behind them."""
         grants = np.concatenate([np.empty(0, dtype=np.int64), *self._grants])
-        return np.asarray(np.isin(ends, grants), dtype=np.bool_)
+        found = np.searchsorted(grants, ends)
+        return np.asarray(np.append(grants, NULL)[found] == ends, dtype=np.bool_)
 
 
 def closed_ends(process: ProcessRecording, events: int) -> list[int] | None:

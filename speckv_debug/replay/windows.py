@@ -46,7 +46,7 @@ SPARING = (
 """Scopes that see the process whole and have no instance in most: the columns are read when they are asked for."""
 WINDOWED_FROM = 500_000
 """Events from which on a recording is judged in windows."""
-WINDOW = 1 << 17
+WINDOW = 1 << 18
 """Events of one window, at least."""
 UNUSED = (
     "t_ns", "lane", "begin_ns", "end_ns", "site", "form", "layout", "sampling", "topk",
