@@ -7,6 +7,7 @@ numbers and texts of every event, and the slots that the ledger follows.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -46,8 +47,10 @@ SPARING = (
 """Scopes that see the process whole and have no instance in most: the columns are read when they are asked for."""
 WINDOWED_FROM = 500_000
 """Events from which on a recording is judged in windows."""
-WINDOW = 1 << 18
+WINDOW = 3 << 16
 """Events of one window, at least."""
+TURN = 0.0002
+"""Seconds of a thread's turn at the interpreter while another waits."""
 UNUSED = (
     "t_ns", "lane", "begin_ns", "end_ns", "site", "form", "layout", "sampling", "topk",
 )  # fmt: skip
@@ -157,7 +160,7 @@ def windows(view: ProcessView, *, keep: bool) -> Iterator[WindowView]:
     process = view.process
     if process.rows < WINDOWED_FROM or process.problems:
         return
-    with system_memory():
+    with system_memory(), short_turns():
         yield from _windows(view, keep)
     pa.default_memory_pool().release_unused()
 
@@ -176,6 +179,20 @@ def system_memory() -> Iterator[None]:
     finally:
         pa.system_memory_pool().release_unused()
         pa.set_memory_pool(before)
+
+
+@contextmanager
+def short_turns() -> Iterator[None]:
+    """Threads take turns at the interpreter quickly meanwhile.
+
+    They mostly run code that does not need it, and wait out the other's turn each time they come back from there.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(TURN)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _windows(view: ProcessView, keep: bool) -> Iterator[WindowView]:
