@@ -98,12 +98,18 @@ def closed_ends(process: ProcessRecording, events: int) -> list[int] | None:
 
 def chosen(closed: Int64s, granting: Mask, first: int, last: int, events: int) -> list[int]:
     """Of these ends those that are so far apart, and the last event; right behind a grant only if no other is near."""
-    ends: list[int] = []
-    for seq, grant in zip(closed.tolist(), granting.tolist(), strict=True):
-        apart = seq - (ends[-1] if ends else first)
-        if apart >= events * (2 if grant else 1):
-            ends.append(seq)
-    return [*(seq for seq in ends if seq < last), last]
+    quiet, ends, before = np.append(closed[~granting], last), list[int](), first
+    while (end := _next(quiet, closed, before, events)) < last:
+        ends.append(end)
+        before = end
+    return [*ends, last]
+
+
+def _next(quiet: Int64s, closed: Int64s, before: int, events: int) -> int:
+    """The nearest of the quiet ends that is far enough behind the one before, or an end of either kind twice as far."""
+    near, far = (np.searchsorted(ends, before + n * events) for n, ends in ((1, quiet), (2, closed)))
+    found = [int(ends[at]) for at, ends in ((near, quiet), (far, closed)) if at < len(ends)]
+    return min(found, default=int(quiet[-1]))
 
 
 def _spans(seq: Int64s, step: Int64s) -> tuple[Int64s, Int64s, Int64s]:
