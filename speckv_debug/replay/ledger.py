@@ -247,14 +247,21 @@ class Ledger:
     def note_end(self, tenure: Tenure, table: str, index: int) -> None:
         """A request's hold ends with this event; it is judged when things have settled."""
         rows = self.events.table(table)
+        place = rows.ints("seq")[index], rows.int_or_none("step", index)
+        self.add_end(tenure, table, index, place, (tenure.row, tenure.epoch))
+
+    def add_end(
+        self, tenure: Tenure, table: str, index: int, place: tuple[int, int | None], life: tuple[int, int]
+    ) -> None:
+        """The same with the event's seq and step, and the row and epoch, looked up already."""
         end = End(
             table=table,
             index=index,
-            seq=rows.ints("seq")[index],
-            step=rows.int_or_none("step", index),
+            seq=place[0],
+            step=place[1],
             tenure=tenure.id,
-            row=tenure.row,
-            epoch=tenure.epoch,
+            row=life[0],
+            epoch=life[1],
             request=tenure.request,
         )
         self.unsettled.append(end)

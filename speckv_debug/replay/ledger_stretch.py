@@ -246,15 +246,25 @@ class CompiledFold:
 
     def _note_ends(self) -> None:
         ledger, settled = self._ledger, int(self._ledger.now[SETTLED])
-        known = len(ledger.unsettled)
-        for table, index, tenure, _ in self._ended[known : int(ledger.now[ENDED])].tolist():
-            ledger.note_end(ledger.tenures[tenure], TABLES[table], index)
+        self._add_ends(self._ended[len(ledger.unsettled) : int(ledger.now[ENDED])])
         for end, code in zip(
             ledger.unsettled[:settled], self._ended[:settled, c.END_CODE].tolist(), strict=True
         ):
             end.code = code
             ledger.locks.settle(ledger, end)
         del ledger.unsettled[:settled]
+
+    def _add_ends(self, ended: Int64s) -> None:
+        """Note these ends, all that is looked up for one of them in one go for those of a table."""
+        ledger, lives = self._ledger, self._ledger.store.numbers[ended[:, c.END_TENURE]]
+        at = np.empty((len(ended), 2), dtype=np.int64)
+        for table in set(ended[:, c.END_TABLE].tolist()):
+            mine, columns = ended[:, c.END_TABLE] == table, ledger.events.table(TABLES[table]).columns
+            at[mine] = np.stack([columns.ints(name)[ended[mine, c.END_INDEX]] for name in ("seq", "step")], 1)
+        found = zip(ended.tolist(), at.tolist(), lives[:, (ROW, EPOCH)].tolist(), strict=True)
+        for (table, index, tenure, _), (seq, step), (row, epoch) in found:
+            place = seq, None if step == NULL else step
+            ledger.add_end(ledger.tenures[tenure], TABLES[table], index, place, (row, epoch))
 
 
 def _flags(simple: Mask, without: Mask | None, special: Mask | None) -> Flags:
