@@ -20,6 +20,8 @@ HEIGHT = 300
 COLOURS = 8
 MOST_MARKS = 12
 MOST_TICKS = 10
+MARKED = 60
+"""Points up to which each has a mark of its own."""
 MOST_LENGTHS = 64
 """Accept length up to which each one has a bar."""
 
@@ -50,10 +52,15 @@ def when(axis: str, x: Iterable[int], span: int) -> list[str]:
     return [f"{noun} {at}" if span == 1 else f"{noun}s {at} to {at + span - 1}" for at in map(int, x)]
 
 
+def short(name: str, most: int = 10) -> str:
+    """The beginning of a long name."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
 def accept_figure(id: str, accepts: Accepts, marks: Sequence[Mark]) -> Figure:
     """Mean accept length over steps inside the band from lowest to highest."""
     real, fake = accepts.over_steps, accepts.simulated
-    edges = [_edge(real, "high", None), _edge(real, "low", "tonexty")]
+    edges = [edge(real, "high", None), edge(real, "low", "tonexty")]
     traces = [*edges, _mean(real, when(accepts.axis, real["x"], accepts.span))] if len(real) else []
     if len(fake):
         traces.append(_simulated(fake, when(accepts.axis, fake["x"], accepts.span)))
@@ -133,7 +140,8 @@ def _gaps(values: Iterable[float]) -> list[float | None]:
     return [None if math.isnan(value) else value for value in values]
 
 
-def _edge(frame: pd.DataFrame, column: str, fill: str | None) -> go.Scatter:
+def edge(frame: pd.DataFrame, column: str, fill: str | None) -> go.Scatter:
+    """One edge of the band from lowest to highest, which the second one fills."""
     return go.Scatter(
         x=list(frame["x"]),
         y=list(frame[column]),
@@ -152,7 +160,7 @@ def _mean(frame: pd.DataFrame, names: list[str]) -> go.Scatter:
         x=list(frame["x"]),
         y=list(frame["mean"]),
         customdata=frame[["low", "high", "verifies"]].astype(int).values.tolist(),
-        mode="lines+markers" if len(frame) <= 60 else "lines",
+        mode="lines+markers" if len(frame) <= MARKED else "lines",
         line={"color": "var(--accent)", "width": 2},
         name="mean",
         hovertext=names,

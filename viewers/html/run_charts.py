@@ -13,15 +13,8 @@ from speckv_debug.viewers.html.caveats import caveats, lacks
 from speckv_debug.viewers.html.chart import Chart, words
 from speckv_debug.viewers.html.figures import COLOURS, Figure, Mark
 from speckv_debug.viewers.html.markup import Html, element, table
-from speckv_debug.viewers.html.run_figures import (
-    OWNERS,
-    counts_figure,
-    heat_figure,
-    moves_figure,
-    owner_words,
-    owners_figure,
-    requests_figure,
-)
+from speckv_debug.viewers.html.pool_figures import OWNERS, heat_figure, owner_words, owners_figure
+from speckv_debug.viewers.html.run_figures import counts_figure, moves_figure, requests_figure
 from speckv_debug.viewers.html.run_series import Over, accepts_by_request, drops, frees, moves
 
 MOST_POOLS = 3
