@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from playwright.sync_api import Browser, Page
+from plotly.offline import get_plotlyjs
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -38,8 +39,14 @@ class Opened:
 
 
 def opened(
-    browser: Browser, path: Path, width: int = 1280, scheme: Literal["light", "dark"] = "light"
+    browser: Browser,
+    path: Path,
+    width: int = 1280,
+    scheme: Literal["light", "dark"] = "light",
+    *,
+    figures: bool = True,
 ) -> Opened:
+    """The page in a tab of its own; `figures` waits until they are drawn."""
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
     context.set_offline(True)
     tab = Opened(context.new_page())
@@ -47,8 +54,16 @@ def opened(
     tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
     tab.page.on("request", lambda request: tab.requests.append(request.url))
     tab.page.goto(path.as_uri())
-    until(tab.page, DRAWN)
+    if figures:
+        until(tab.page, DRAWN)
     return tab
+
+
+def without_plotly(path: Path, folder: Path) -> Path:
+    """The same page before plotly's script is read, which takes long."""
+    early = folder / f"early-{path.name}"
+    early.write_text(path.read_text().replace(get_plotlyjs(), ""))
+    return early
 
 
 def until(page: Page, condition: str) -> None:

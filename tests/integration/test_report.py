@@ -35,7 +35,9 @@ def test_markdown_goes_to_standard_output_for_pasting(run: Path) -> None:
     ran = report("run.speckv", "--format", "md", cwd=run.parent)
     assert ran.returncode == 0
     assert ran.stdout.startswith("**✗ found** · run.speckv")
-    assert "### MOV-TGT · step 812" in ran.stdout or "### MOV-" in ran.stdout
+    assert "### MOV-PAIR · step 812 · request 7 (error)" in ran.stdout.splitlines()
+    assert "- due: 42082 \\<- 42083 (targets from the table)" in ran.stdout.splitlines()
+    assert "- engine: 42083 \\<- 42082" in ran.stdout.splitlines()
     assert not list(run.parent.glob("run.html"))
     assert report("run.speckv", "--format", "md", "-o", "run.md", cwd=run.parent).stdout == ""
     assert (run.parent / "run.md").read_text() == ran.stdout

@@ -1,4 +1,4 @@
-"""The report as people use it: a click on a figure opens the step, tabs and keyboard, no barrier, paper with its drawings."""
+"""The report as people use it: what figures say where the pointer rests, a click that opens a step, tabs and keyboard."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ import sys
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
-from plotly.offline import get_plotlyjs
 
 from speckv_debug.recording.jsonl import import_jsonl
-from tests.opened_report import RUNS_OVER, Opened, opened, until
+from tests.opened_report import RUNS_OVER, Opened, opened, until, without_plotly
+from tests.reported_demo import leaking
 
-SERIOUS = ("serious", "critical")
+STOP = """(() => {
+  const here = document.activeElement;
+  return here.classList.contains("scroll") ? `scroll ${here.scrollWidth > here.clientWidth}` : here.tagName;
+})()"""
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a demo whose tail leaks: verifies, pages, moves and frees."""
-    folder = tmp_path_factory.mktemp("leak")
-    command = [sys.executable, "-m", "speckv_debug", "demo", "--fault", "tail-leaked", "-o", "leak.speckv"]
-    ran = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    return folder / "leak.html"
+    return leaking(tmp_path_factory.mktemp("leak"))
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +50,48 @@ def test_every_figure_of_the_run_is_drawn(tab: Opened) -> None:
     assert tab.page.locator("#pages-0-0 .heatmaplayer image").count() == 1
     assert tab.page.locator("#owners-0-0 .scatterlayer .js-fill").count() >= 5
     assert tab.complaints == []
+
+
+LABELS = {
+    "accept-0": {"mean": r"step 9: mean [\d.]+, from \d to \d, 4 verifies"},
+    "distribution-0": {None: r"1 accepted: \d+ verifies, [\d.]+ %"},
+    "requests-0": {None: r"request r\d: mean [\d.]+, from \d to \d, \d+ verifies"},
+    "lengths-0": {"r1": r"(committed|allocated) \d+, engine step \d+"},
+    "owners-0-0": {"free": r"step 9, free: \d+ pages", "committed KV of a request": r"step 9, committed KV of a request: \d+ pages"},
+    "pages-0-0": {None: r"engine step 9, page \d+: .+"},
+    "moves-0": {
+        "pairs a step": r"step 9: [\d.]+ pairs a step, from \d+ to \d+",
+        "already in place, %": r"step 9: [\d.]+ % of the pairs are already in place",
+    },
+    "frees-0": {"overshoot": r"step \d+: \d+ slots, overshoot"},
+}  # fmt: skip
+"""Figure → trace → what its label says; every other trace of the figure skips its labels or has one of the same form."""
+REST = """([id, name, x]) => {
+  const plot = document.getElementById(id);
+  const curve = plot.data.findIndex((trace) => name === null || trace.name === name);
+  const trace = plot.data[curve];
+  const point = { curveNumber: curve, pointNumber: Math.max(0, trace.x.indexOf(x)) };
+  Plotly.Fx.hover(plot, trace.z ? { xval: x, yval: trace.y[3] } : [point], "xy");
+}"""
+LABEL = "(id) => [...document.querySelectorAll(`#${id} .hoverlayer .hovertext`)].map((each) => each.textContent).join(' ')"
+
+
+@pytest.mark.parametrize("id", LABELS)
+def test_the_label_where_the_pointer_rests_names_everything(tab: Opened, id: str) -> None:
+    for name, words in LABELS[id].items():
+        tab.page.evaluate(REST, [id, name, 9])
+        tab.page.wait_for_timeout(150)  # plotly looks at the pointer twenty times a second
+        said = str(tab.page.evaluate(LABEL, id))
+        assert re.search(words, said), said
+        assert not re.search(r"undefined|NaN|null|%\{|\$\{", said)
+
+
+def test_every_trace_has_a_label_of_its_own_or_none(tab: Opened) -> None:
+    traces = tab.page.evaluate(
+        "[...document.querySelectorAll('.plot')].flatMap((p) => p.data.map((t) => [p.id, t.name, t.hoverinfo, t.hovertemplate]))"
+    )
+    assert len(traces) > 20
+    assert [trace for trace in traces if (trace[2] == "skip") == bool(trace[3])] == []
 
 
 def test_the_map_names_pages_uses_and_holders_and_not_their_numbers(tab: Opened) -> None:
@@ -112,6 +151,24 @@ def test_tabs_are_walked_with_the_arrow_keys(tab: Opened) -> None:
     assert tab.page.evaluate("document.activeElement.role") == "tabpanel"
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+def test_only_what_scrolls_is_a_stop_on_the_way_with_tab(
+    browser: Browser, page: Path, tmp_path: Path, width: int
+) -> None:
+    tab = opened(browser, without_plotly(page, tmp_path), width=width, figures=False)
+    stops: list[str] = []
+    while (here := str(tab.page.evaluate(STOP))) != "BODY" or not stops:
+        stops.append(here)
+        tab.page.keyboard.press("Tab")
+        assert len(stops) < 40
+    boxes = [stop for stop in stops if stop.startswith("scroll")]
+    assert set(boxes) == ({"scroll true"} if width == 400 else set())
+    scrolling = tab.page.evaluate(
+        "[...document.querySelectorAll('.scroll')].filter((b) => b.checkVisibility({ contentVisibilityAuto: true }) && b.scrollWidth > b.clientWidth).length"
+    )
+    assert len(boxes) == scrolling
+
+
 def test_a_telephone_scrolls_only_downwards(browser: Browser, page: Path) -> None:
     tab = opened(browser, page, width=400)
     tab.page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
@@ -121,47 +178,11 @@ def test_a_telephone_scrolls_only_downwards(browser: Browser, page: Path) -> Non
         assert not tab.page.evaluate(RUNS_OVER)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_fault(browser: Browser, page: Path, scheme: str) -> None:
-    tab = opened(browser, page, scheme="dark" if scheme == "dark" else "light")
-    found = Axe().run(tab.page).response["violations"]
-    told = [
-        f"{each['id']}: {node['html'][:160]}"
-        for each in found
-        for node in each["nodes"]
-        if each["impact"] in SERIOUS
-    ]
-    assert told == []
-
-
-def test_paper_keeps_the_drawings(browser: Browser, page: Path) -> None:
-    tab = opened(browser, page)
-    drawings = tab.page.locator("#findings svg[role=img]").count()
-    pdf = tab.page.pdf(format="A4", print_background=True)
-    assert (
-        drawings >= 3
-        and pdf.startswith(b"%PDF")
-        and pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") >= 2
-    )
-    tab.page.emulate_media(media="print")
-    tab.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    seen = "[...document.querySelectorAll('#findings svg[role=img], .plot .main-svg')].every((s) => s.getBoundingClientRect().width > 40)"
-    assert tab.page.evaluate(seen)
-    assert tab.page.locator("#steps [role=tabpanel][hidden]").count() == 0
-    tab.page.emulate_media(media="screen")
-    tab.page.evaluate("dispatchEvent(new Event('afterprint'))")
-    fits = "[...document.querySelectorAll('.plot')].every((p) => Math.abs(p.querySelector('.main-svg').getBoundingClientRect().width - p.clientWidth) < 2)"
-    until(tab.page, fits)
-
-
 def test_paper_theme_and_choice_before_plotly_is_read_do_no_harm(
     browser: Browser, page: Path, tmp_path: Path
 ) -> None:
-    early = tmp_path / "early.html"
-    early.write_text(page.read_text().replace(get_plotlyjs(), "/* not read yet */"))
-    tab = Opened(browser.new_context(offline=True).new_page())
-    tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
-    tab.page.goto(early.as_uri())
+    tab = opened(browser, without_plotly(page, tmp_path), figures=False)
+    tab.complaints.clear()  # that the script which stands in plotly's place may not run
     tab.page.evaluate("dispatchEvent(new Event('beforeprint'))")
     tab.page.evaluate("dispatchEvent(new Event('afterprint'))")
     tab.page.emulate_media(color_scheme="dark")

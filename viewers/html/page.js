@@ -104,6 +104,17 @@
     return `${span}: not in this file. Write the report with --steps ${from}:${Math.min(Math.max(last, from + 4), from + 99)} to have it.`;
   }
 
+  // Only what scrolls is a stop on the way with Tab; without this script every box that might is one.
+  const names = new Map();
+  const boxes = new ResizeObserver((seen) => seen.forEach(({ target }) => {
+    const scrolls = target.scrollWidth > target.clientWidth;
+    const stop = { tabindex: "0", role: "region", "aria-label": names.get(target) };
+    Object.entries(stop).forEach(([name, value]) => {
+      if (scrolls) target.setAttribute(name, value);
+      else target.removeAttribute(name);
+    });
+  }));
+
   function tabsOf(tab) {
     return [...tab.closest("[role=tablist]").querySelectorAll("[role=tab]")];
   }
@@ -156,6 +167,10 @@
     drawAll();
   }
 
+  document.querySelectorAll(".scroll").forEach((box) => {
+    names.set(box, box.getAttribute("aria-label"));
+    boxes.observe(box);
+  });
   document.querySelectorAll("[role=tablist]").forEach((list) => {
     const all = [...list.querySelectorAll("[role=tab]")];
     all.forEach((tab) => tab.addEventListener("click", () => select(tab)));
