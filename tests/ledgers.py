@@ -149,7 +149,7 @@ class Run:
         return Ledger.fold(cast(ProcessRecording, self.stream()), until_seq)
 
     def check(self, *only: str) -> CheckResult:
-        recording = SimpleNamespace(processes=(self.stream(),))
+        recording = SimpleNamespace(processes=(self.stream(),), manifest={"format_version": 1})
         raised: list[str] = []
         result = check(
             cast(Recording, recording), only=only, on_error=lambda rule, e: raised.append(f"{rule}: {e!r}")

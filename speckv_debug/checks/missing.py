@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from speckv_debug.checks.rule import Indices, Rule, Scope
-from speckv_debug.model.process import POOL_KINDS
 from speckv_debug.model.text import events_missing, printable
 from speckv_debug.replay.ragged import Mask
 from speckv_debug.replay.view import ProcessView
@@ -143,7 +142,7 @@ def _undeclared(view: ProcessView) -> Iterator[Loss]:
     Whose ids such slots are can't be told, and with them neither can be what the table's other slots mean. A draft pool
     is known by its name: it has no ids of its own.
     """
-    declared = view.info.draft_pools | {pool.name for pool in view.info.pools if pool.kind in POOL_KINDS}
+    declared = view.info.declared_pools
     if not view.info.pools:
         return
     for table in view.process.present:

@@ -76,6 +76,11 @@ class Process:
         """Names that stand for a drafter's pool: those declared as one, and `draft`, which need not be declared."""
         return frozenset((DRAFT, *(pool.name for pool in self.pools if pool.kind == DRAFT)))
 
+    @property
+    def declared_pools(self) -> frozenset[str]:
+        """Names of pools of which the process says what they are; a draft pool is known by its name."""
+        return self.draft_pools | {pool.name for pool in self.pools if pool.kind in POOL_KINDS}
+
     def records(self, table: str, kind: str | None = None) -> bool:
         """Whether absence of an event of `table` (of `kind`) is evidence."""
         return table in self.tables or (kind is not None and f"{table}:{kind}" in self.tables)

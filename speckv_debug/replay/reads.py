@@ -37,12 +37,11 @@ class ForwardReads:
     columns_from = ("accept", "forward")
     rests_on: Mapping[str, tuple[str, ...]] = {"forward": ("mode", "row", "step"), "accept": ("row", "step")}
 
-    def __init__(self, forward: Columns, verifies: VerifyBatch, info: Process) -> None:
+    def __init__(self, forward: Columns, verifies: VerifyBatch, info: Process, accept: Int64s) -> None:
         self.columns, self.verifies, self.info = forward, verifies, info
         drafting = forward.texts("mode").equal("draft", "draft_extend") | of_drafter(forward, info)
         of_target = forward.texts("mode").equal(*TARGET) & ~drafting
         told = forward.ints("read_len") != NULL
-        accept = verify_of(forward, verifies)
         drafted = drafting & (accept >= 0) & (told | forward.lists("positions").filled)
         self.index = np.flatnonzero(~padding_rows(forward) & ((of_target & told) | drafted))
         self.target, self.accept = mask(of_target[self.index]), accept[self.index]

@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place
-from speckv_debug.replay.ragged import NULL, Mask
+from speckv_debug.replay.ragged import NULL, Int64s, Mask
 
 
 class Stretches:
@@ -31,6 +31,11 @@ class Stretches:
 
     def __len__(self) -> int:
         return len(self.gaps) + 1 if self._present else 0
+
+    @property
+    def seq(self) -> Int64s:
+        """The first missing `seq` of each, 0 of the first stretch."""
+        return np.array([0, *(first for first, _ in self.gaps)][: len(self)], dtype=np.int64)
 
     def place(self, index: int) -> Place:
         """The first missing `seq`, in the step of the next event that has one."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import Int64s, Mask
+from speckv_debug.replay.searching import NEVER
 
 
 class United:
@@ -59,9 +60,9 @@ class United:
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """Those of the parts; nothing lies between 1 and 0."""
+        """Those of the parts; nothing lies between the last number and -1."""
         found = [
-            getattr(part, "spans", None) or (np.ones(len(part), np.int64), np.zeros(len(part), np.int64))
+            getattr(part, "spans", None) or (np.full(len(part), NEVER), np.full(len(part), -1))
             for part in self.parts
         ]
         return np.concatenate([first for first, _ in found]), np.concatenate([last for _, last in found])

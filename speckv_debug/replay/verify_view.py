@@ -13,13 +13,15 @@ from speckv_debug.replay.launches import MoveLaunches
 from speckv_debug.replay.move_contents import MoveContents
 from speckv_debug.replay.moves import MoveCalls, Relocations
 from speckv_debug.replay.pairs import DuePairs, PairMatch
+from speckv_debug.replay.ragged import Int64s
 from speckv_debug.replay.rank_accepts import RankAccepts
 from speckv_debug.replay.readers import NextReads
-from speckv_debug.replay.reads import ForwardReads
+from speckv_debug.replay.reads import ForwardReads, verify_of
 from speckv_debug.replay.scopes import Scopes
 from speckv_debug.replay.settlements import Settlements
 from speckv_debug.replay.slot_events import DummyRows, RowReaches, SlotEvents
 from speckv_debug.replay.stray_calls import StrayCalls
+from speckv_debug.replay.told_whole import unanswered
 from speckv_debug.replay.united import United
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.writes import ForwardWrites
@@ -63,7 +65,17 @@ class VerifyScopes(Scopes):
     @cached_property
     def forward_reads(self) -> ForwardReads:
         """One instance a row of a forward that says how far it reads, or which positions it drafts."""
-        return ForwardReads(self.columns("forward"), self.verifies, self.info)
+        return ForwardReads(self.columns("forward"), self.verifies, self.info, self.accept_of_forward)
+
+    @cached_property
+    def accept_of_forward(self) -> Int64s:
+        """For each row of `forward` the verify of its step and request row, -1 if there is none."""
+        return verify_of(self.columns("forward"), self.verifies)
+
+    @cached_property
+    def unanswered(self) -> Int64s:
+        """`seq` of the target's verifies of which the recording has no accept."""
+        return unanswered(self.columns("forward"), self.accept_of_forward, self.info)
 
     @cached_property
     def slot_events(self) -> SlotEvents:

@@ -10,6 +10,8 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from speckv_debug.model.process import Process
 from speckv_debug.recording.meaning import senseless
 from speckv_debug.recording.reader import ProcessRecording, Recording
@@ -18,6 +20,8 @@ from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.replay_view import ReplayScopes
 from speckv_debug.replay.state_view import StateScopes
 from speckv_debug.replay.stream import Stretches
+from speckv_debug.replay.told_whole import Loose, Origin, poolless
+from speckv_debug.replay.united import United
 
 OF_PAIRS = frozenset({"relocations", "moved_pairs", "launches", "settlements", "replayed_moves"})
 BESIDE = {
@@ -54,6 +58,7 @@ class ProcessView(StateScopes, ReplayScopes):
         processes: All processes of the recording, for what is compared between ranks.
 
     Attributes:
+        formatted: Whether the recording says in which format it is written.
         kept: Whether `keep` was called since it was made or forgot.
         pools: Table → the pools that its events name, where all of it has been looked at.
         senseless: Table → what in it has no meaning, see `senseless_in`, where all of it has been looked at.
@@ -65,7 +70,7 @@ class ProcessView(StateScopes, ReplayScopes):
         self.process, self.processes = process, processes or (process,)
         self.kernels = Kernels(device)
         self._columns: dict[str, Columns] = {}
-        self.kept = False
+        self.formatted, self.kept = True, False
         self.pools: Mapping[str, AbstractSet[str]] = {}
         self.senseless: Mapping[str, AbstractSet[tuple[str, str]]] = {}
 
@@ -102,9 +107,9 @@ class ProcessView(StateScopes, ReplayScopes):
 
     def forget(self) -> None:
         """Free all columns and scopes; they are made again if they are asked for."""
-        process, processes, kernels = self.process, self.processes, self.kernels
+        process, processes, kernels, formatted = self.process, self.processes, self.kernels, self.formatted
         vars(self).clear()
-        self.process, self.processes, self.kernels = process, processes, kernels
+        self.process, self.processes, self.kernels, self.formatted = process, processes, kernels, formatted
         self._columns, self.kept, self.pools, self.senseless = {}, False, {}, {}
 
     def senseless_in(self, table: str) -> AbstractSet[tuple[str, str]]:
@@ -129,12 +134,21 @@ class ProcessView(StateScopes, ReplayScopes):
         return bool(self.columns("accept").absent("step").all())
 
     @cached_property
-    def stretches(self) -> Stretches:
-        """One instance a stretch of events without a hole."""
-        cut_off = any(problem.kind == "missing_end" for problem in self.process.problems)
-        return Stretches(self.process.gaps(), self.process.present, self.columns, cut_off)
+    def stretches(self) -> United:
+        """One instance a stretch of events without a hole, one the process itself, and one a grant or a verify that lacks
+        what belongs to it."""
+        process, info = self.process, self.info
+        cut_off = any(problem.kind == "missing_end" for problem in process.problems)
+        stretches = Stretches(process.gaps(), process.present, self.columns, cut_off)
+        origin = Origin(info, formatted=self.formatted, events=len(stretches) > 0)
+        odd = not {info.main_pool, *self.pools_of("alloc")} <= info.declared_pools
+        grants = Loose(poolless(self.columns("alloc"), info) if odd else np.empty(0, dtype=np.int64))
+        return United(stretches, origin, grants, Loose(self.unanswered))
 
 
 def views(recording: Recording, device: str = "cpu") -> tuple[ProcessView, ...]:
     """A view of each process, in the recording's order; replay runs its kernels on `device`."""
-    return tuple(ProcessView(process, device, recording.processes) for process in recording.processes)
+    found = tuple(ProcessView(process, device, recording.processes) for process in recording.processes)
+    for view in found:
+        view.formatted = "format_version" in recording.manifest
+    return found

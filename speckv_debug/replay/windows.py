@@ -23,7 +23,7 @@ from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.recording.stream import ahead
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ragged import Mask, Ragged
+from speckv_debug.replay.ragged import Int64s, Mask, Ragged
 from speckv_debug.replay.replayed_paths import ReplayedPaths
 from speckv_debug.replay.slot_events import DummyRows
 from speckv_debug.replay.view import ProcessView
@@ -206,6 +206,7 @@ def _windows(view: ProcessView, keep: bool) -> Iterator[WindowView]:
     filled: dict[str, set[str]] = {}
     holed: dict[str, set[str]] = {}
     paths: list[Ragged] = []
+    loose: list[Int64s] = []
     for end, tables in zip(ends, ahead(process.windows(ends)), strict=True):
         for name, table in tables.items() if keep and not view.kept else ():
             kept.setdefault(name, []).append(table.select(_kept(name)))
@@ -216,12 +217,15 @@ def _windows(view: ProcessView, keep: bool) -> Iterator[WindowView]:
             filled.setdefault(name, set()).update(_filled(table))
             holed.setdefault(name, set()).update(_holed(table))
         yield window
+        loose += [window.unanswered] if "unanswered" not in vars(view) else []
         paths += [window.replayed_paths.rows] if "replayed_accepts" in vars(window) else []
     for name, extent in process.extents.items() if not view.kept else ():
         table = pa.concat_tables(kept[name]) if name in kept else None
         rows = extent.rows if table is None else table.num_rows
         view.keep(name, KeptColumns(process, name, rows, filled[name], holed[name], table))
     view.pools, view.senseless = pools, strange
+    if loose:
+        view.unanswered = np.concatenate(loose)
     if len(paths) == len(ends) and not process.problems:
         view.replayed_paths = ReplayedPaths.of_windows(view.verifies, paths)
 

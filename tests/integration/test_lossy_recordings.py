@@ -35,7 +35,7 @@ def read(name: str) -> tuple[dict[str, Any], list[Line]]:
 
 
 def judged(head: dict[str, Any], lines: list[Line]) -> CheckResult:
-    recording = SimpleNamespace(processes=(Stream(lines, **head),))
+    recording = SimpleNamespace(processes=(Stream(lines, **head),), manifest={})
     return check(cast(Recording, recording), on_error=lambda rule, error: pytest.fail(f"{rule}: {error!r}"))
 
 

@@ -209,7 +209,7 @@ def test_a_damaged_column_makes_rules_on_its_table_unknown(rule: str, table: str
     what = f"column {column} has another type: it counts as absent"
     problem = Problem(kind=ProblemKind.DAMAGED_COLUMN, where=table, what=what, tables=(table,))
     stream.problems = (problem,)  # type: ignore[assignment]
-    result = check(cast(Recording, SimpleNamespace(processes=(stream,))), only=[rule])
+    result = check(cast(Recording, SimpleNamespace(processes=(stream,), manifest={})), only=[rule])
     instances = sum(u.instances for u in result.unknown if u.why.startswith(f"a damaged column of {table}"))
     assert instances > 0 and (result.checked[rule] == 0 or rule == "LOC-RANGE")
     assert not result.findings

@@ -11,7 +11,7 @@ from speckv_debug.checks.known import adjusted, without_known
 from speckv_debug.model.finding import CheckResult, Evidence, Finding, Law, Severity
 from speckv_debug.replay.view import Recording
 
-NOWHERE = cast(Recording, SimpleNamespace(processes=()))
+NOWHERE = cast(Recording, SimpleNamespace(processes=(), manifest={}))
 """No event is at hand: fingerprints are rule and pool."""
 
 

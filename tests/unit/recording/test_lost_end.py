@@ -59,7 +59,8 @@ def test_what_rests_on_the_end_is_unknown(recording: Path) -> None:
     shutil.rmtree(next(recording.glob("*/row_free")))
     result = check(Recording.open(recording), only=["TRC-GAP"])
     assert not result.findings and [(each.why, each.instances) for each in result.unknown] == [
-        ("the end of the stream is missing", 1)
+        ("the end of the stream is missing", 1),
+        ("the process does not name the adapter that wrote its events", 1),
     ]
 
 
