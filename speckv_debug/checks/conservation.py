@@ -7,7 +7,7 @@ from speckv_debug.checks.tree_locks import explain_lock
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.text import plural, quantity
 from speckv_debug.replay.page_history import page_history, ranges
-from speckv_debug.replay.pool_totals import PoolTotal, PoolTotals
+from speckv_debug.replay.pool_totals import PoolBeside, PoolTotal, PoolTotals
 
 HISTORIES = 2
 """Pages whose history a finding shows; the others are named only."""
@@ -32,6 +32,7 @@ def every_page_counted_once(totals: PoolTotals) -> Judgement:
     that nobody holds, or that were freed twice. The size of the pool never changes, and no free group is open: one whose
     frees the engine has back has no end. Protected is what requests lock in the
     prefix tree: a request locks what it was served, gives up the locks that it took, and holds none when it has ended.
+    Of a pool beside the main one it is what is free that is compared: what was not granted, or came back.
 
     Exceptions: pages of requests that run or wait with pages, of transfers and of sessions; while a session's turn runs
     that went on, and while requests run on SGLang 0.5.22 and later, which count turns that run as the session's, the engine's
@@ -45,6 +46,8 @@ def every_page_counted_once(totals: PoolTotals) -> Judgement:
 def _explain(totals: PoolTotals, i: int) -> Details:
     if totals.event(i)[0] == "cache":
         return explain_lock(totals, i)
+    if (other := totals.beside(i)) is not None:
+        return _explain_beside(other)
     total, place, ledger = totals.total(i), totals.place(i), totals.ledger
     if total.size is not None:
         return _resized(total, place.pool)
@@ -69,6 +72,23 @@ def _explain(totals: PoolTotals, i: int) -> Details:
             _figures(total),
             *(page_history(ledger, place.pool, p, place.seq) for p in pages[:HISTORIES]),
         ),
+    )
+
+
+def _explain_beside(point: PoolBeside) -> Details:
+    """A pool beside the main one of which more, or less, is free than was not granted or came back."""
+    told = point.told["available"]
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("free", told, point.free),
+        ("held", None, (point.told["total"] or 0) - point.free),
+        ("all", point.told["total"], point.told["total"]),
+    )
+    columns = ("", "slots by the engine", "slots by the events")
+    return Details(
+        message=f"the engine counts {quantity(told or 0, 'slot')} available in pool {point.pool}, the events leave {point.free}",
+        expected=f"{quantity(point.free, 'slot')} available",
+        actual=f"{quantity(told or 0, 'slot')} available",
+        evidence=(Evidence(title="the pool at this point", columns=columns, rows=rows, marked=(0,)),),
     )
 
 

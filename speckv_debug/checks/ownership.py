@@ -73,7 +73,8 @@ def no_use_after_free(uses: EventFacts) -> Judgement:
     """No row, session or tree node that is used refers to a page in the free list.
 
     Judged when it is used: at a forward, a verify, a match, an insert, a session's save and restore, and where a transfer
-    begins that reads (`send`, `d2h`, `to_host`); one that writes may come before there is a row.
+    begins that reads (`send`, `d2h`, `to_host`); one that writes may come before there is a row. So are forwards and
+    transfers of pools beside the main one whose grants are recorded; of others they are unknown.
 
     Exceptions: row entries behind the allocated length are stale; a duplicate is freed before the table write that drops
     it; the pages of an ended request are freed while its last verify is in flight.
@@ -137,6 +138,9 @@ def nothing_left_behind(ends: RequestEnds) -> Judgement:
     Judged at the next quiet point: a pool_stat outside a free group, or a launch of a later step; of a page also when it is
     granted again. A free group that is open in the step behind its own has no end. Holders are the tree, a
     session, a transfer, a free group that has not ended, and other running requests.
+
+    Of pools beside the main one, holders are not followed: what an ended request has left there is unknown. Peers in the pool
+    of a sliding window are OWN-MAP's, counted pages OWN-REF's.
 
     Exceptions: a reject frees nothing while the request runs; what the tree, a session or the host retains.
     """

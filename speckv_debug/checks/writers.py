@@ -43,7 +43,8 @@ def written_by_its_holder(writers: EventFacts) -> Judgement:
     """A forward writes to slots of pages that its request holds and that no node of the prefix tree has taken.
 
     Held is what was granted to the request's row, and what its row names. The draft pool uses the target's ids. A slot of a
-    sliding window's pool is its holder's whose slot has it as a peer (`swa_map`).
+    sliding window's pool is its holder's whose slot has it as a peer (`swa_map`). Of other pools with ids of their own, holders
+    are not followed: what is written there is unknown.
 
     Exceptions: rows that pad the batch and the dummy slots; transfers, which write before there is a row, or into pages of
     the tree, are no forwards; a page in the free list is OWN-UAF's to judge; a verify that was in flight when its request

@@ -17,6 +17,7 @@ from speckv_debug.model.text import events_missing
 from speckv_debug.replay import ledger_cache, ledger_lengths, ledger_pages, ledger_rows, ledger_uses
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.further import LooksFurther
+from speckv_debug.replay.ledger_beside import BesidePools
 from speckv_debug.replay.ledger_book import FREE, UNKNOWN, PageBook
 from speckv_debug.replay.ledger_events import GIVING, TABLES, GetColumns, LedgerEvents, Order
 from speckv_debug.replay.ledger_facts import JUDGED, LATE, UNSEEN, End, Facts
@@ -30,6 +31,7 @@ from speckv_debug.replay.ledger_totals import Totals
 from speckv_debug.replay.ledger_trims import Trims
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 from speckv_debug.replay.scratch import Scratch
+from speckv_debug.replay.searching import NEVER
 from speckv_debug.replay.session_counts import open_turns
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ class Ledger:
         self.seen_whole = process.info.from_start and not head and not _headless(process)
         self.why = self.facts.reason(events_missing([(0, head)]) if head else LATE)
         self.seq = self.lost_at = -1
+        self.beside = BesidePools(self)
         self._prepare()
 
     @classmethod
@@ -126,6 +129,7 @@ class Ledger:
         self.events, self.grouped = events, self.grouped or len(events.rows["free_group"]) > 0
         self.store.before = np.full(sum(len(events.slots[name]) for name in GIVING), -1, dtype=np.int32)
         self._prepare_facts()
+        self.beside.take()
 
     def fold_on(self, staying: int) -> None:
         """Fold the events of a window; that many rows were folded with the window before."""
@@ -133,6 +137,7 @@ class Ledger:
             raise LooksFurther("an event does not say what it did")
         order = self.events.order()
         self.folder(self.process.rows)(order.part(staying, len(order.seq)))
+        self.beside.settle(NEVER)
 
     def _prepare_facts(self) -> None:
         self.groups.nameless &= bool(self.events.table("free").columns.absent("group").all())
@@ -164,6 +169,7 @@ class Ledger:
             at = behind
         fold(order.part(at, stop))
         if stop == count:
+            self.beside.settle(NEVER)
             ledger_lengths.finish(self)
             unproven(self)
 
@@ -200,6 +206,7 @@ class Ledger:
 
     def lose(self, why: str) -> None:
         """Events are missing here: nothing is known of any page or row until it is seen again."""
+        self.beside.settle(self.seq + 1)
         self.why, self.seen_whole, self.lost_at = self.facts.reason(why), False, self.seq
         for book in self.books:
             book.forget()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from speckv_debug.replay.ledger_beside import UNPAGED
 from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN, lowest
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_lengths import settle_saved
@@ -30,7 +31,7 @@ def cache(ledger: Ledger, index: int) -> None:
     rows = ledger.events.slots["cache"]
     action, pages = rows.texts("action")[index], rows.pages(index)
     followed = rows.namespace[index] == ledger.namespaces.main
-    if not followed or action not in USES or not rows.count(index):
+    if action not in USES or not rows.count(index):
         ledger.facts.mark("dangling", "cache", index, SKIP)
     else:
         _judge_use(ledger, "cache", index, pages)
@@ -45,7 +46,7 @@ def transfer(ledger: Ledger, index: int) -> None:
     rows = ledger.events.slots["transfer"]
     book, pages = ledger.books[rows.namespace[index]], np.unique(rows.pages(index))
     if rows.texts("action")[index] == "begin":
-        if book is ledger.main and rows.texts("direction")[index] in READING and len(pages):
+        if rows.texts("direction")[index] in READING and len(pages):
             _judge_use(ledger, "transfer", index, pages)
         book.moving[pages] += 1
     else:
@@ -55,9 +56,13 @@ def transfer(ledger: Ledger, index: int) -> None:
 
 
 def _judge_use(ledger: Ledger, table: str, index: int, pages: Int64s) -> None:
-    state = ledger.main.state[pages]
+    book = ledger.books[ledger.events.slots[table].namespace[index]]
+    if not book.paged and book is not ledger.main:
+        return ledger.facts.mark("dangling", table, index, ledger.facts.reason(UNPAGED))
+    state = book.state[pages]
     least = lowest(state)
-    ledger.facts.mark("dangling", table, index, ledger.why if least == UNKNOWN else PASS)
+    unseen = ledger.why if book is ledger.main else ledger.beside.unseen
+    ledger.facts.mark("dangling", table, index, unseen if least == UNKNOWN else PASS)
     if least < HELD and (state == FREE).any():
         freed = tuple(np.unique(pages[state == FREE]).tolist())
         way = "cached" if table == "cache" else "read"

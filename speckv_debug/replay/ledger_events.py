@@ -129,7 +129,11 @@ class SlotRows(Rows):
 
 
 class LedgerEvents:
-    """All tables that the ledger folds, and the order over them."""
+    """All tables that the ledger folds, and the order over them.
+
+    Attributes:
+        counted: The allocator of each row of pool_stat.
+    """
 
     def __init__(self, columns: GetColumns, info: Process) -> None:
         self.namespaces = Namespaces(info)
@@ -140,6 +144,7 @@ class LedgerEvents:
             SlotRows(accept, self.namespaces, accept.lists(name), everywhere)
             for name in ("out_cache_loc", "table_slots")
         )
+        self.counted = self.namespaces.indices(columns("pool_stat").texts("pool"))
         self.window = WindowWrites(columns, info, self.namespaces)
 
     @cached_property

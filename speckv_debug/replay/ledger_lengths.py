@@ -119,6 +119,7 @@ def settle(ledger: Ledger, ends: list[End]) -> None:
         if end.code != UNSEEN:
             continue
         ledger.locks.settle(ledger, end)
+        ledger.beside.leave(end)
         tenure = ledger.tenures[end.tenure]
         pages = held(ledger, tenure)
         lost = pages[ledger.main.unheld(pages, tenure.id)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from speckv_debug.replay.ledger_beside import BESIDE, UNPAGED
 from speckv_debug.replay.ledger_book import FREE, HELD, NOBODY, UNKNOWN, PageBook
 from speckv_debug.replay.ledger_facts import FAIL, PASS, SKIP, UNSEEN, Broken
 from speckv_debug.replay.ledger_groups import GROUPLESS
@@ -18,9 +19,6 @@ from speckv_debug.replay.ragged import NULL, Int64s
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
 
-UNPAGED = "the pages of the pool can't be followed: no page size or no grants"
-
-BESIDE = "holders are followed in the main pool only"
 ROLLED_BACK = "the page was granted and rolled back, and not seen since"
 
 
@@ -32,6 +30,8 @@ def alloc(ledger: Ledger, index: int) -> None:
             ledger.need_slots("alloc", index)
         return ledger.facts.mark("alias", "alloc", index, SKIP)
     book, pages = ledger.books[int(rows.namespace[index])], rows.pages(index)
+    if book is not ledger.main:
+        ledger.beside.settle(ledger.seq)
     reason = rows.texts("reason")[index]
     if reason == "rollback":  # undone without a free
         ledger.facts.mark("alias", "alloc", index, SKIP)
@@ -59,6 +59,8 @@ def free(ledger: Ledger, index: int) -> None:
         ledger.facts.mark("double", "free", index, SKIP)
         return ledger.facts.mark("unsafe", "free", index, SKIP)
     book, pages = ledger.books[int(rows.namespace[index])], rows.pages(index)
+    if book is not ledger.main:
+        ledger.beside.settle(ledger.seq)
     group = _group_of(ledger, index, book)
     unique, counts = np.unique(pages, return_counts=True)
     if ledger.namespaces.all[rows.namespace[index]].page_size == 1:
@@ -100,6 +102,8 @@ def _take_back(ledger: Ledger, index: int, pages: Int64s) -> None:
     """A free takes effect on pages that no other free of its group has returned already."""
     rows = ledger.events.slots["free"]
     book, facts = ledger.books[int(rows.namespace[index])], ledger.facts
+    if book is not ledger.main:
+        ledger.beside.settle(ledger.seq)
     state = book.state[pages]
     if not book.paged:
         code = facts.reason(UNPAGED)

@@ -252,6 +252,8 @@ class CompiledFold:
         ):
             end.code = code
             ledger.locks.settle(ledger, end)
+            if len(ledger.books) > 1:
+                ledger.beside.leave(end)
         del ledger.unsettled[:settled]
 
     def _add_ends(self, ended: Int64s) -> None:

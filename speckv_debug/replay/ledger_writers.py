@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speckv_debug.replay.further import LooksFurther
-from speckv_debug.replay.ledger_book import FREE, HELD, LONG_AGO, NOBODY, UNKNOWN
+from speckv_debug.replay.ledger_book import FREE, HELD, LONG_AGO, NOBODY, UNKNOWN, PageBook
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_rows import others_in
 from speckv_debug.replay.ledger_tenure import Tenure
@@ -76,13 +76,18 @@ def names_slots(ledger: Ledger, table: str, index: int) -> bool:
     return rows.count(index) > 0 and not pads(ledger, table, index)
 
 
-def in_flight(ledger: Ledger, table: str, index: int, page: int, tenure: Tenure | None) -> bool:
+def in_flight(
+    ledger: Ledger, table: str, index: int, page: int, tenure: Tenure | None, book: PageBook | None = None
+) -> bool:
     """Whether the use may have been launched before the page's last free, though it is recorded after it.
 
     A finished or retracted request usually has one verify in flight; its end carries the step of the
     latest launch. Two lanes are ordered by step only.
+
+    Args:
+        book: Of the page, the main one if None.
     """
-    free = int(ledger.main.freed_by[page])
+    free = int((book or ledger.main).freed_by[page])
     if free == LONG_AGO:
         raise LooksFurther("a page is used that was freed long before")
     if free < 0:

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from speckv_debug.replay.ledger import Ledger
+from speckv_debug.replay.ledger_beside import UNPAGED
 from speckv_debug.replay.ledger_events import TABLES
 from speckv_debug.replay.ledger_facts import FAIL, JUDGED, PASS, SKIP, Broken, End
 from speckv_debug.replay.ledger_loss import HARMLESS
-from speckv_debug.replay.ledger_pages import UNPAGED
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import Int64s
 

@@ -56,6 +56,20 @@ class PoolTotal:
     waiting: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolBeside:
+    """One settled point of a pool beside the main one, in slots.
+
+    Attributes:
+        told: The engine's figures by their names.
+        free: What the events leave free.
+    """
+
+    pool: str
+    told: dict[str, int | None]
+    free: int
+
+
 class PoolTotals(EventFacts):
     """One instance a settled point, and one a lock and unlock of the prefix tree.
 
@@ -69,7 +83,9 @@ class PoolTotals(EventFacts):
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger, "totals")
         columns = ledger.events.rows["pool_stat"].columns
-        self._points = np.flatnonzero(self._table == self._tables.index("pool_stat"))
+        stats = self._table == self._tables.index("pool_stat")
+        self._beside = np.flatnonzero(stats & np.isin(self._row, ledger.beside.stats))
+        self._points = np.setdiff1d(np.flatnonzero(stats), self._beside)
         self._stats = self._row[self._points]
         self._told = {name: columns.ints(name)[self._stats] for name in FIGURES}
         self._free, self._tree, self._session = ledger.totals.counted[:, self._stats]
@@ -83,10 +99,14 @@ class PoolTotals(EventFacts):
             self._compared &= self._running == 0
         self.missing = self._missing()
         self.codes[self._points] = self._judged(self.codes[self._points])
+        for index in self._beside[self.codes[self._beside] == PASS].tolist():
+            self.codes[index] = self._judged_beside(self._row[index])
 
     def place(self, index: int) -> Place:
         """Where the event stands, or the one that the fault goes back to."""
         place, broken = super().place(index), self.ledger.facts.broken.get((self.law, *self.event(index)))
+        if (told := self.beside(index)) is not None:
+            return replace(place, pool=told.pool)
         return (
             place
             if broken is None or broken.at is None
@@ -96,6 +116,28 @@ class PoolTotals(EventFacts):
     @property
     def _seq(self) -> Int64s:
         return self.ledger.events.rows["pool_stat"].columns.ints("seq")[self._stats]
+
+    def beside(self, index: int) -> PoolBeside | None:
+        """The figures of one settled point of a pool beside the main one, None of another instance."""
+        table, row = self.event(index)
+        if table != "pool_stat" or row not in self.ledger.beside.free:
+            return None
+        stats = self.ledger.events.rows["pool_stat"]
+        told = {name: stats.int_or_none(name, row) for name in FIGURES}
+        return PoolBeside(pool=stats.texts("pool")[row] or "", told=told, free=self.ledger.beside.free[row])
+
+    def _judged_beside(self, row: int) -> int:
+        """The code of a settled point of another pool: how much is free there is known, and nothing else."""
+        stats, reason = self.ledger.events.rows["pool_stat"], self.ledger.facts.reason
+        pool = self.ledger.info.pool(stats.texts("pool")[row])
+        available, total = (stats.int_or_none(name, row) for name in ("available", "total"))
+        if available is None or total is None:
+            return reason(UNTOLD)
+        if pool is None or pool.slots != total:
+            return reason(MOVING)
+        if (why := next((why for hit, why in self._shared() if hit), None)) is not None:
+            return reason(why)
+        return PASS if available == self.ledger.beside.free[row] else FAIL
 
     def total(self, index: int) -> PoolTotal:
         """The figures of one settled point."""

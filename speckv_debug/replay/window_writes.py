@@ -34,14 +34,17 @@ class WindowWrites:
         columns: Of any table.
         info: The process.
         spaces: Its allocators.
+
+    Attributes:
+        told: Whether there is such a pool, and the recording tells whose peers its slots are.
     """
 
     def __init__(self, columns: Callable[[str], Columns], info: Process, spaces: Namespaces) -> None:
         self._columns, self._info, self._spaces = columns, info, spaces
         self.pool = window_of(info)
         self._forward = columns("forward")
-        told = self.pool is not None and (info.records("swa_map") or len(columns("swa_map")) > 0)
-        self._rows = self._written_to_it() if told else np.empty(0, dtype=np.int64)
+        self.told = self.pool is not None and (info.records("swa_map") or len(columns("swa_map")) > 0)
+        self._rows = self._written_to_it() if self.told else np.empty(0, dtype=np.int64)
 
     @cached_property
     def strayed(self) -> Mask:

@@ -383,10 +383,13 @@ def test_events_or_rows_that_were_lost() -> None:
         assert not result.findings and result.unknown
 
 
-def test_other_pools_have_no_sum_yet() -> None:
+def test_pools_without_grants_have_no_sum() -> None:
     run = Run(4, SLOTS)
     run.add("pool_stat", pool="draft", available=3, evictable=0, protected=0, session=0, total=64)
     assert not judged(run).findings and not judged(run).checked[RULE]
+    assert [(u.why[:36], u.instances) for u in judged(run).unknown] == [
+        ("the pages of the pool can't be follo", 1)
+    ]
 
 
 @pytest.mark.parametrize(

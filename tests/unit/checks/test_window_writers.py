@@ -143,12 +143,13 @@ def test_without_the_whole_mapping_nobodys_is_unknown(head: dict[str, Any], why:
     assert reasons(run.check(RULE)) == {why: 1}
 
 
-def test_without_any_mapping_the_windows_slots_are_no_instance() -> None:
+def test_without_any_mapping_who_holds_the_windows_slots_is_not_known() -> None:
     run = Run(4)
     run.head["pools"] = [*run.head["pools"], SWA]
     run.start(2, span(20, 30))
     forward(run, 2, [28, 29], [24, 30])
-    assert run.check(RULE).checked == {RULE: 1} and reasons(run.check(RULE)) == {}
+    why = "the pages of the pool can't be followed: no page size or no grants"
+    assert run.check(RULE).checked == {RULE: 1} and reasons(run.check(RULE)) == {why: 1}
 
 
 def test_a_change_that_does_not_say_what_it_changed_hides_the_holder() -> None:
