@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,12 @@ from speckv_debug.collectors.reference.faults.shot import Shot
 from speckv_debug.collectors.reference.observe import EventLog
 from speckv_debug.collectors.reference.run import process_of, run
 from speckv_debug.collectors.reference.workload import mixed_jobs
+from speckv_debug.model.causes import root_causes, worst_first
 from speckv_debug.model.finding import Finding, Severity
 from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.recorder import Recorder
 from tests.kept_kv import KeptKV, wrong_texts
+from tests.proofs import PROOF, drawn
 
 SEED = 7
 
@@ -25,7 +28,29 @@ SEED = 7
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def recorded(fault: Fault, out: Path) -> tuple[Shot, bool, list[Finding]]:
+Run = tuple[Shot, bool, list[Finding]]
+
+
+@pytest.fixture(scope="module")
+def path_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Fault], Path]:
+    folder = tmp_path_factory.mktemp("faults")
+    return lambda fault: folder / f"{fault.name}.speckv"
+
+
+@pytest.fixture(scope="module")
+def run_of(path_of: Callable[[Fault], Path]) -> Callable[[Fault], Run]:
+    """Each fault runs once for all tests."""
+    runs: dict[str, Run] = {}
+
+    def run(fault: Fault) -> Run:
+        if fault.name not in runs:
+            runs[fault.name] = recorded(fault, path_of(fault))
+        return runs[fault.name]
+
+    return run
+
+
+def recorded(fault: Fault, out: Path) -> Run:
     """Run with the fault: when it struck, whether tokens or KV came out wrong, what `check` finds."""
     config = demo_config(SEED, fault)
     kept, recorder = KeptKV(config), Recorder(out, process_of(config))
@@ -47,8 +72,8 @@ REPLAYED = {
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_the_rule_finds_it_at_the_first_bad_step(fault: Fault, tmp_path: Path) -> None:
-    shot, corrupted, found = recorded(fault, tmp_path / "x.speckv")
+def test_the_rule_finds_it_at_the_first_bad_step(fault: Fault, run_of: Callable[[Fault], Run]) -> None:
+    shot, corrupted, found = run_of(fault)
     assert shot.fired, "no occasion"
     hits = [f for f in found if f.rule == fault.rule]
     assert hits, f"found only {sorted({f.rule for f in found})}"
@@ -63,6 +88,24 @@ def test_the_rule_finds_it_at_the_first_bad_step(fault: Fault, tmp_path: Path) -
     assert all(f.cause is not None for f in shadow), "no law explains it"
     replayed = {f.rule for f in found if f.rule.startswith("RPL-") and f.step == shot.step}
     assert REPLAYED[fault.name] - {"RPL-SHADOW"} <= replayed, "docs/replay.md says that replay sees it"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_its_drawings_prove_it(
+    fault: Fault, run_of: Callable[[Fault], Run], path_of: Callable[[Fault], Path]
+) -> None:
+    _, _, found = run_of(fault)
+    assert worst_first(root_causes(found))[0].finding.rule == fault.rule
+    said = drawn(Recording.open(path_of(fault)), found)
+    assert not set(PROOF[fault.name]) - said, said
+    assert any("✗" in words for words in said)
+
+
+def test_what_drawings_prove_is_told_of_every_fault() -> None:
+    assert set(PROOF) == {fault.name for fault in FAULTS}
+    assert all(re.search(r"\d", " ".join(words)) for words in PROOF.values()), (
+        "without a number nothing is proven"
+    )
 
 
 @pytest.mark.parametrize("fault", HARMLESS, ids=lambda fault: fault.name)

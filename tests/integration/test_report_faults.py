@@ -15,77 +15,14 @@ from speckv_debug.collectors.reference.faults.catalogue import FAULTS, Fault
 from speckv_debug.model.causes import root_causes, worst_first
 from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.html.page import render
+from tests.proofs import PROOF
 
 HEIGHT, SEED = 800, 7
 PLAIN = 5
-"""One fault in so many is looked at without the mark `full`."""
+"""One fault in so many is looked at without the mark `full`; test_faults.py looks at the drawings of all, without a browser."""
 SEEN = """(height) => [...document.querySelectorAll('article.finding:first-of-type .drawings svg')]
   .filter((drawing) => drawing.getBoundingClientRect().bottom <= height && drawing.getBoundingClientRect().width > 0)
   .flatMap((drawing) => [...drawing.querySelectorAll('text')].map((text) => text.textContent))"""
-PROOF: dict[str, tuple[str, ...]] = {
-    "stale-accept-tail": ("accept_len 1", "A 29", "1", "✗"),
-    "accept-len-one-too-large": ("accept_len 4", "C 50", "-1", "✗"),
-    "accept-index-local": ("12", "12…17", "0", "5", "✗"),
-    "wrong-sibling-accepted": ("✗ accepted", "target's choice", "14", "50"),
-    "bonus-wrong-stride": ("✗ handed on: 24", "60"),
-    "addresses-frozen-at-capture": ("98", "66", "103", "71", "✗"),
-    "verify-slots-duplicated": ("slot 162", "✗ written 2 times"),
-    "prefill-starts-in-the-prefix": ("gone.1 writes", "the prefix tree holds", "slots [12, 16)"),
-    "slot-out-of-range": ("✗ slot 406", "ends at 244"),
-    "padded-row-writes-live-slots": ("pad 0", "121", "126", "✗ of others"),
-    "window-by-the-main-table": ("slot of swa", "30", "38", "✗"),
-    "row-too-narrow": ("row ends 60", "✗ reserve up to 64"),
-    "move-direction-swapped": ("68", "69", "✗ due C", "p 28"),
-    "move-source-shifted": ("131", "133", "✗ due E", "p 23"),
-    "move-target-one-late": ("132", "133", "✗ due E", "p 23"),
-    "move-one-row-short": ("131", "133", "✗ due E", "p 23"),
-    "move-missing": ("68", "69", "✗ due C", "p 28"),
-    "move-keys-only": ("k of pool full: 3 of 3 pairs moved",),
-    "move-leaves-values": ("69→68", "✗"),
-    "move-descending-in-place": ("1. pair 8 writes", "2. pair 9 reads after", "✗ due KV of 210"),
-    "hidden-not-compacted": ("row due", "row found", "✗"),
-    "predict-left-in-tree-order": ("value due", "60", "0", "✗"),
-    "seq-len-without-bonus": ("seq_len 20", "due 24", "✗ new_seq_len 23"),
-    "growth-skipped": ("due 55", "due 56", "✗ new allocated 23"),
-    "commit-one-short": (
-        "due 24",
-        "✗ the host says 23",
-        "accept · accepted 4",
-        "✗ lengths (verify_commit) · committed 23, allocated 52",
-    ),
-    "late-commit": ("row_free", "✗ lengths (verify_commit) · committed 34, allocated 60"),
-    "reserve-of-one-round": ("allocated 39", "✗ written to 40"),
-    "root-is-not-the-bonus": ("52", "32", "✗"),
-    "draft-chunk-ends-with-a-sample": ("59", "36", "✗"),
-    "lengths-frozen-at-capture": ("due 31", "✗ read up to 29"),
-    "reserve-wrong-page-size": ("due 90", "due 96", "✗ new allocated 92"),
-    "tail-freed-twice": ("✗ free (overshoot) · r1 · slot 86 · releasing.py:free_tail",),
-    "locked-node-evicted": ("✗ free (evict) · slots [16, 20) · prefix_tree.py:drop", "✗·"),
-    "evicted-node-not-freed": ("✗ the engine counts: 112 of 120 slots, 8 nobody's", "✗!"),
-    "freed-duplicates-still-read": ("locked", "row names", "1", "24", "✗"),
-    "slot-of-another-request": ("✗ table_write · r1 · slot 26", "✗‼"),
-    "session-row-overwritten": ("✗ cache session_restore · talk.2 · slots [24, 32)", "3"),
-    "tail-leaked": ("✗!", "26", "31"),
-    "tail-freed-inside-a-page": ("page ends 24", "✗ freed from 19"),
-    "published-one-late": ("slot in the row", "24", "25", "✗"),
-    "row-freed-twice": ("row_free · r0 · epoch 1", "✗ row_free · r0 · epoch 1"),
-    "trim-keeps-the-surplus": ("at most 19", "✗ committed 21"),
-    "draft-prefill-skipped": ("✗ no draft KV from 0", "read up to 16"),
-    "window-evicted-early": ("evict at most to 20", "✗ evicted up to 28"),
-    "peer-one-page-off": ("full slot 36", "peer 32", "✗ two full slots, one peer"),
-    "clear-missing": ("113", "neutral", "112", "✗"),
-    "clear-one-early": ("111", "kept", "cleared", "✗"),
-    "clear-one-late": ("117", "kept", "cleared", "✗"),
-    "clear-counts-drafts": ("111", "kept", "cleared", "✗"),
-    "chain-commits-rejected-states": ("neutral", "123", "✗"),
-    "recurrent-state-of-another-row": ("row 4 due", "✗ row 1 kept"),
-    "share-not-counted": ("tree:3 retain · tree:3 has 1 · engine counts 2",),
-    "reference-released-twice": ("✗ row:4 release · row:4 has -1 · engine counts 0",),
-    "replace-frees-a-moved-page": ("✗ row:3 retain · row:3 has 1 · engine counts 1",),
-    "sidecar-row-not-zeroed": ("✗ row 4 has ended and its sidecar still names pages 1",),
-    "page-freed-by-accept-len": ("✗ page 2 goes to the free list while 1 reference to it is left",),
-}
-"""Fault → texts that its drawings show; a fault without an entry has to show a sign and a number of its finding."""
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -117,10 +54,6 @@ def test_the_proof_is_on_the_first_screen(fault: Fault, page: Page, tmp_path: Pa
     first = worst_first(root_causes(result.findings))[0].finding
     assert first.rule == fault.rule
     assert any("✗" in text for text in seen), seen
-    missing = set(PROOF.get(fault.name, ())) - set(seen)
+    missing = set(PROOF[fault.name]) - set(seen)
     assert not missing, seen
     assert f"{first.message}" in page.inner_text("h1")
-
-
-def test_every_entry_is_about_a_fault_that_exists() -> None:
-    assert set(PROOF) <= {fault.name for fault in FAULTS}
