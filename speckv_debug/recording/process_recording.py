@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -80,7 +80,8 @@ class ProcessRecording:
     @property
     def present(self) -> tuple[str, ...]:
         """Tables with rows, in the schema's order."""
-        return tuple(name for name in TABLES if name in self.extents)
+        extents = self.extents
+        return tuple(name for name in TABLES if name in extents)
 
     @property
     def extents(self) -> Mapping[str, Extent]:
@@ -166,7 +167,7 @@ class ProcessRecording:
         """The stream in stretches of at most `max_events`; holds about one part file a table in memory."""
         return batches_of(self._all_pieces, max_events)
 
-    def windows(self, ends: Sequence[int]) -> Iterator[Mapping[str, pa.Table]]:
+    def windows(self, ends: Iterable[int]) -> Iterator[Mapping[str, pa.Table]]:
         """The tables in stretches that end with these `seq`, both included, texts as codes.
 
         Holds about one part file a table in memory.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +29,14 @@ def batches_of(
         yield from _split(stretch, max_events)
 
 
-def windows_of(files: Mapping[str, TableFiles], ends: Sequence[int]) -> Iterator[Mapping[str, pa.Table]]:
+def windows_of(files: Mapping[str, TableFiles], ends: Iterable[int]) -> Iterator[Mapping[str, pa.Table]]:
     """The rows of each table up to each of `ends`, ascending, from behind the one before it, texts as codes.
 
-    Every part is read once.
+    Every part is read once, the first ones before an end is asked for.
     """
     cursors = [_Cursor(name, each.pieces(), None, None, coded=True) for name, each in files.items()]
+    for cursor in cursors:
+        cursor.fill()
     for end in ends:
         yield {cursor.name: cursor.take_all(end) for cursor in cursors}
 
@@ -47,9 +49,15 @@ def stretches_of(files: Mapping[str, TableFiles], columns: list[str]) -> Iterato
 
 
 def ahead(stretches: Iterator[Tables]) -> Iterator[Tables]:
-    """The same, each read while the one before it is looked at."""
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(next, stretches, None)
+    """The same, each read while the one before it is looked at, the first from now on."""
+    reader = ThreadPoolExecutor(1)
+    return _handed_on(stretches, reader, reader.submit(next, stretches, None))
+
+
+def _handed_on(
+    stretches: Iterator[Tables], reader: Executor, coming: Future[Tables | None]
+) -> Iterator[Tables]:
+    with reader:
         while (tables := coming.result()) is not None:
             coming = reader.submit(next, stretches, None)
             yield tables

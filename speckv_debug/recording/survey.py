@@ -29,7 +29,7 @@ class Survey:
 
     Attributes:
         dense: No event is missing between two others.
-        damaged: Files that were known to be damaged when the survey ended; with more of them it holds no longer.
+        damaged: Files that were known to be damaged when the survey began; with more of them it does not hold.
     """
 
     extents: dict[str, Extent] = field(default_factory=dict)
@@ -40,11 +40,10 @@ class Survey:
     @classmethod
     def of(cls, files: Mapping[str, TableFiles], columns: list[str], look: Look) -> Survey:
         """Read seq and some columns once, stretch by stretch; each stretch is shown to `look`."""
-        survey = cls()
+        survey = cls(damaged=damaged_in(files))
         for stretch in ahead(stretches_of(files, columns)):
             survey._add(stretch)
             look(stretch)
-        survey.damaged = damaged_in(files)
         return survey
 
     def _add(self, stretch: Mapping[str, pa.Table]) -> None:

@@ -18,7 +18,7 @@ from speckv_debug.replay.worthwhile import worth_compiling
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A text column: `names[codes[i]]`, absent where the code is -1."""
+    """A text column: `names[codes[i]]`, absent where the code is -1; every name occurs."""
 
     codes: npt.NDArray[np.int32]
     names: tuple[str, ...]
@@ -32,8 +32,12 @@ class Texts:
 
     def equal(self, *texts: str) -> Mask:
         """Where the text is one of `texts`."""
-        wanted: Mask = np.array([*(name in texts for name in self.names), False], dtype=np.bool_)
-        return wanted[self.codes]  # -1, absent, is the last entry
+        wanted = [code for code, name in enumerate(self.names) if name in texts]
+        if len(wanted) == 1:
+            return np.asarray(self.codes == wanted[0])
+        found: Mask = np.zeros(len(self.names) + 1, dtype=np.bool_)
+        found[wanted] = True
+        return found[self.codes]  # -1, absent, is the last entry
 
     def numbered(self, of: Mapping[str, int], absent: int = -1) -> Int64s:
         """The number of each text, -1 of one that has none, `absent` where there is no text."""
@@ -43,7 +47,7 @@ class Texts:
     @property
     def used(self) -> set[str]:
         """The texts that occur."""
-        return {self.names[code] for code in np.unique(self.codes).tolist() if code >= 0}
+        return set(self.names)
 
     @property
     def known(self) -> Mask:

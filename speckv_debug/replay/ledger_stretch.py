@@ -157,7 +157,7 @@ class Stretches:
 
     def _who(self, columns: Columns, flags: Flags) -> dict[int, Int64s | Flags]:
         if columns.has("request"):
-            flags |= np.where(columns.texts("request").known, c.WITH_REQUEST, 0).astype(np.int8)
+            flags |= np.where(columns.absent("request"), 0, c.WITH_REQUEST).astype(np.int8)
         found = {c.ROW: columns.ints("row"), c.ROW_EPOCH: columns.ints("epoch"), c.STEP: columns.ints("step")}
         return {**found, c.FLAGS: flags}
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import cached_property
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -197,8 +198,8 @@ def short_turns() -> Iterator[None]:
 
 def _windows(view: ProcessView, keep: bool) -> Iterator[WindowView]:
     process = view.process
-    ends = closed_ends(process, WINDOW)
-    if ends is None:
+    ends, coming = _begun(process)
+    if not ends:
         return
     kept: dict[str, list[pa.Table]] = {}
     pools: dict[str, set[str]] = {}
@@ -207,7 +208,7 @@ def _windows(view: ProcessView, keep: bool) -> Iterator[WindowView]:
     holed: dict[str, set[str]] = {}
     paths: list[Ragged] = []
     loose: list[Int64s] = []
-    for end, tables in zip(ends, ahead(process.windows(ends)), strict=True):
+    for end, tables in zip(ends, coming, strict=True):
         for name, table in tables.items() if keep and not view.kept else ():
             kept.setdefault(name, []).append(table.select(_kept(name)))
         window = WindowView(view, tables, end, 1 / len(ends))
@@ -228,6 +229,22 @@ def _windows(view: ProcessView, keep: bool) -> Iterator[WindowView]:
         view.unanswered = np.concatenate(loose)
     if len(paths) == len(ends) and not process.problems:
         view.replayed_paths = ReplayedPaths.of_windows(view.verifies, paths)
+
+
+def _begun(process: ProcessRecording) -> tuple[list[int], Iterator[Tables]]:
+    """Where windows end, and the windows, whose first parts are read while the ends are looked for."""
+    ends, known = list[int](), Event()
+
+    def told() -> Iterator[int]:
+        known.wait()
+        yield from ends
+
+    coming = ahead(process.windows(told()))
+    try:
+        ends += closed_ends(process, WINDOW) or ()
+    finally:
+        known.set()
+    return ends, coming
 
 
 def first_alloc(process: ProcessRecording) -> int:
