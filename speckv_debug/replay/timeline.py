@@ -28,6 +28,8 @@ from speckv_debug.replay.ledger_events import TABLES, GetColumns, LedgerEvents, 
 from speckv_debug.replay.ragged import NULL
 
 USES = ("forward", "accept")
+OF_USES = ("swa_map",)
+"""Tables that only judging uses looks at."""
 UNREAD = ("t_ns",)
 """Columns that the ledger has no use for."""
 CHECKPOINTS = 32
@@ -187,7 +189,7 @@ def _columns(process: ProcessRecording, until_seq: int | None) -> GetColumns:
     """The ledger's tables, each read at once: a part that is damaged is left out of all its columns."""
     tables = {name: _table(process, name, until_seq) for name in TABLES if name not in USES}
     made = {name: Columns(table) for name, table in tables.items()}
-    made |= {name: Columns(empty_table(SCHEMAS[name])) for name in USES}
+    made |= {name: Columns(empty_table(SCHEMAS[name])) for name in (*USES, *OF_USES)}
     return made.__getitem__
 
 
