@@ -52,21 +52,24 @@ def draw_axis(lanes: Sequence[Lane], points: Sequence[Point], title: str, unit: 
     def x(position: int) -> float:
         return EDGE + (max(position, start) - start) * scale
 
-    shapes: list[Html] = []
-    for number, lane in enumerate(lanes):
-        shapes += _lane(lane, TOP + number * (TALL + GAP), x)
     foot = TOP + len(lanes) * (TALL + GAP) - GAP + 4
+    drawn = [shape for at, lane in enumerate(lanes) for shape in _lane(lane, TOP + at * (TALL + GAP), x)]
     marks, rows = _points(points, x, foot)
-    shapes += marks
-    shapes.append(label(EDGE, foot + 20 + rows * 15, f"{unit} {start}", "small", "start"))
-    shapes.append(label(WIDTH - EDGE, foot + 20 + rows * 15, f"{last}", "small", "end"))
-    shapes.append(line(EDGE, foot + 7 + rows * 15, WIDTH - EDGE, foot + 7 + rows * 15, "tick"))
+    below = foot + rows * 15
+    shapes = [*drawn, *marks, *_ruler(below, f"{unit} {start}", str(last))]
     said = "; ".join(f"{point.words} at {point.at}" for point in points)
     return element(
         "div",
-        picture(WIDTH, foot + 26 + rows * 15, shapes, title=f"{title}: {said}", class_="axis"),
+        picture(WIDTH, below + 26, shapes, title=f"{title}: {said}", class_="axis"),
         _legend(lanes),
     )
+
+
+def _ruler(y: float, first: str, last: str) -> Iterator[Html]:
+    """The line below everything, and what it begins and ends with."""
+    yield label(EDGE, y + 20, first, "small", "start")
+    yield label(WIDTH - EDGE, y + 20, last, "small", "end")
+    yield line(EDGE, y + 7, WIDTH - EDGE, y + 7, "tick")
 
 
 def _start(lanes: Sequence[Lane], points: Sequence[Point]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from speckv_debug.viewers.html.markup import Html, element
@@ -44,26 +44,27 @@ def draw_copies(copies: Sequence[Copy]) -> Html:
             "p", f"Not drawn: the pairs are of {len(slots)} slots. They are listed below.", class_="aside"
         )
     x = {slot: EDGE + NAMES + at * PITCH for at, slot in enumerate(slots)}
-    held = {slot: str(slot) for slot in slots}
-    shapes = [label(x[slot] + CELL / 2, TOP - 7, slot, "small") for slot in slots]
-    shapes += _lane(TOP, "before, KV of slot", x, held, None)
+    heads = [label(x[slot] + CELL / 2, TOP - 7, slot, "small") for slot in slots]
+    shapes = [*heads, *_launches(copies, x)]
+    told = "; ".join(f"{copy.name}: {copy.target} from {copy.source}" for copy in copies)
+    width, height = max(x.values()) + CELL + 60, TOP + len(copies) * (TALL + DOWN) + TALL + 22
+    drawn = picture(width, height, shapes, title=f"Copies in their order: {told}", class_="copies")
+    return element("div", drawn)
+
+
+def _launches(copies: Sequence[Copy], x: dict[int, int]) -> Iterator[Html]:
+    """The slots before, then each copy and what it leaves; one whose source was overwritten before is wrong."""
+    held = {slot: str(slot) for slot in x}
+    yield from _lane(TOP, "before, KV of slot", x, held, None)
     for number, copy in enumerate(copies, 1):
-        top, y = TOP + (number - 1) * (TALL + DOWN) + TALL, TOP + number * (TALL + DOWN)
+        y = TOP + number * (TALL + DOWN)
         spoiled = held[copy.source] != str(copy.source)
         held = held | {copy.target: held[copy.source]}
-        kind = "wrong" if spoiled else "ran"
-        shapes.append(arrow(x[copy.source] + CELL / 2, top + 2, x[copy.target] + CELL / 2, y - 2, kind))
-        words = f"{number}. {copy.name}"
-        shapes += _lane(y, words, x, held, copy.target if spoiled else None)
+        ends = (x[copy.source] + CELL / 2, y - DOWN + 2, x[copy.target] + CELL / 2, y - 2)
+        yield arrow(*ends, "wrong" if spoiled else "ran")
+        yield from _lane(y, f"{number}. {copy.name}", x, held, copy.target if spoiled else None)
         if spoiled:
-            said = f"✗ due KV of {copy.source}"
-            shapes.append(label(x[copy.target] + CELL / 2, y + TALL + 14, said, "wrong", "middle"))
-    told = "; ".join(f"{copy.name}: {copy.target} from {copy.source}" for copy in copies)
-    width = max(x.values()) + CELL + 60
-    height = TOP + len(copies) * (TALL + DOWN) + TALL + 22
-    return element(
-        "div", picture(width, height, shapes, title=f"Copies in their order: {told}", class_="copies")
-    )
+            yield label(ends[2], y + TALL + 14, f"✗ due KV of {copy.source}", "wrong", "middle")
 
 
 def _lane(y: float, words: str, x: dict[int, int], held: dict[int, str], wrong: int | None) -> list[Html]:

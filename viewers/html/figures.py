@@ -20,6 +20,16 @@ HEIGHT = 300
 COLOURS = 8
 MOST_MARKS = 12
 MOST_TICKS = 10
+SMALL = {"color": "var(--bad)", "size": 11}
+NOTE: dict[str, Any] = {
+    "x": 1,
+    "y": 1.08,
+    "xref": "paper",
+    "yref": "paper",
+    "showarrow": False,
+    "font": SMALL,
+}
+"""What stands above a figure on the right."""
 MARKED = 60
 """Points up to which each has a mark of its own."""
 MOST_LENGTHS = 64
@@ -122,18 +132,16 @@ def _pair(
         "visible": alone is not False,
         "hovertemplate": "%{fullData.meta.length} %{y}, %{xaxis.title.text} %{x}",
     }
-    committed, allocated = ({"request": number, "length": word} for word in ("committed", "allocated"))
-    return (
-        go.Scatter(y=_gaps(life["committed"]), meta=committed, line={**colour, "width": 2}, **common),
-        go.Scatter(
-            y=_gaps(life["allocated"]),
-            meta=allocated,
-            line={**colour, "width": 1, "dash": "dot"},
-            fill="tonexty" if alone else "none",
-            fillcolor="var(--reserve)",
-            **common,
-        ),
+    tint = {"fill": "tonexty" if alone else "none", "fillcolor": "var(--reserve)"}
+    looks: dict[str, dict[str, Any]] = {
+        "committed": {"line": {**colour, "width": 2}},
+        "allocated": {"line": {**colour, "width": 1, "dash": "dot"}, **tint},
+    }
+    committed, allocated = (
+        go.Scatter(y=_gaps(life[word]), meta={"request": number, "length": word}, **look, **common)
+        for word, look in looks.items()
     )
+    return committed, allocated
 
 
 def _gaps(values: Iterable[float]) -> list[float | None]:
@@ -213,24 +221,20 @@ def finished(
     shown = apart[:MOST_MARKS]
     _whole_ticks(figure, whole, shown)
     for mark in shown:
-        figure.add_vline(
-            x=mark.step,
-            line={"color": "var(--bad)", "width": 1.5, "dash": "dash"},
-            annotation={"text": html.escape(f"✗ {mark.word}"), "font": {"color": "var(--bad)", "size": 11}},
-            annotation_position="top right",
-        )
+        figure.add_vline(**_line(mark))
     if hidden := len(apart) - len(shown):
-        words = f"{hidden} more ✗ not marked"
-        figure.add_annotation(
-            text=words,
-            x=1,
-            y=1.08,
-            xref="paper",
-            yref="paper",
-            showarrow=False,
-            font={"color": "var(--bad)", "size": 11},
-        )
+        figure.add_annotation(**NOTE, text=f"{hidden} more ✗ not marked")
     return Figure(id, figure.to_plotly_json(), span if axis == "step" else 0)
+
+
+def _line(mark: Mark) -> dict[str, Any]:
+    """A dashed line at its step, with its word on top."""
+    return {
+        "x": mark.step,
+        "line": {"color": "var(--bad)", "width": 1.5, "dash": "dash"},
+        "annotation": {"text": html.escape(f"✗ {mark.word}"), "font": SMALL},
+        "annotation_position": "top right",
+    }
 
 
 def _whole_ticks(figure: go.Figure, whole: tuple[str, ...], marks: Sequence[Mark]) -> None:

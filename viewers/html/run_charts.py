@@ -59,29 +59,28 @@ def pool_charts(
 
 
 def _owner_words(series: PoolSeries) -> Html:
-    said = f"{amount(series.pages, 'page')} of {amount(series.page_size, 'slot')}, as the recorded events leave them at the end of "
-    if series.span == 1:
-        said += "each step. What comes and goes inside a step is not seen."
-    else:
-        said += (
-            f"each {series.span:,} steps. The fewest and most of a span are those at its end and after the steps whose grants and "
-            f"frees leave the fewest and the most pages free: {int(series.looked.sum()):,} points in all."
-        )
+    said = f"{amount(series.pages, 'page')} of {amount(series.page_size, 'slot')}, as the recorded events leave them at the end of {_looked(series)}"
     if not series.followed:
         said += " Who holds a page of this pool can't be followed here, only whether it is granted."
-    rows = [
-        (
-            owner_words(use, series),
-            int(series.low[use].min()),
-            int(series.high[use].max()),
-            int(series.last[use, -1]),
-        )
-        for use in OWNERS
-        if series.high[use].any()
-    ]
-    numbers = table(("owner", "fewest pages", "most", "at the end"), rows)
-    legend = _owner_legend(series, [use for use in OWNERS if series.high[use].any()])
-    return element("div", legend, words(said), element("details", element("summary", "The numbers"), numbers))
+    uses = [use for use in OWNERS if series.high[use].any()]
+    numbers = table(("owner", "fewest pages", "most", "at the end"), [_extremes(use, series) for use in uses])
+    fold = element("details", element("summary", "The numbers"), numbers)
+    return element("div", _owner_legend(series, uses), words(said), fold)
+
+
+def _looked(series: PoolSeries) -> str:
+    """Where owners were looked at."""
+    if series.span == 1:
+        return "each step. What comes and goes inside a step is not seen."
+    return (
+        f"each {series.span:,} steps. The fewest and most of a span are those at its end and after the steps whose grants and "
+        f"frees leave the fewest and the most pages free: {int(series.looked.sum()):,} points in all."
+    )
+
+
+def _extremes(use: Use, series: PoolSeries) -> tuple[object, ...]:
+    low, high, last = series.low[use].min(), series.high[use].max(), series.last[use, -1]
+    return owner_words(use, series), int(low), int(high), int(last)
 
 
 def _heat_words(series: PoolSeries) -> Html:
@@ -121,29 +120,38 @@ def _spans(series: PoolSeries) -> str:
 
 def event_charts(number: int, process: ProcessRecording, marks: Sequence[Mark]) -> Iterator[Chart | Html]:
     """Moves, frees by reason, what the recorder left out."""
-    moved, freed, lost = moves(process), frees(process), drops(process)
     yield from caveats(process, "move", "free")
-    if len(moved.frame):
-        same = int(moved.frame["same"].sum())
-        share = f"{100 * same / moved.total:.1f} %" if moved.total else "none"
-        said = f"{amount(moved.total, 'pair')} in all, {share} of them already in place (source is target). {_point(moved)} Dotted, on the right axis: the share in place."
-        yield Chart(moves_figure(f"moves-{number}", moved, marks), "Moves", words(said))
-    else:
-        yield words("No move was recorded.")
-    if len(freed.frame):
-        figure = counts_figure(f"frees-{number}", freed, "slots freed", marks, "slots")
-        said = f"{amount(freed.total, 'slot')} in all, by the reason that the engine's code path gives."
-        yield _counts(figure, "Frees by reason", freed, said)
-    else:
-        yield words("No free was recorded.")
-    if len(lost.frame):
-        figure = counts_figure(f"drops-{number}", lost, "events left out", marks, "events")
-        said = f"{'at least ' if lost.at_least else ''}{amount(lost.total, 'event')} in all, by table: what rests on them is unknown, never a finding."
-        yield _counts(figure, "Left out by the recorder", lost, said)
-    elif lacks(process, "drop"):
-        yield words("Whether the recorder left something out is not known: where it says so may be lost.")
-    else:
-        yield words("The recorder left nothing out.")
+    yield _moves(number, moves(process), marks)
+    yield _frees(number, frees(process), marks)
+    yield _drops(number, drops(process), marks, lost=lacks(process, "drop"))
+
+
+def _moves(number: int, moved: Over, marks: Sequence[Mark]) -> Chart | Html:
+    if not len(moved.frame):
+        return words("No move was recorded.")
+    same = int(moved.frame["same"].sum())
+    share = f"{100 * same / moved.total:.1f} %" if moved.total else "none"
+    said = f"{amount(moved.total, 'pair')} in all, {share} of them already in place (source is target). {_point(moved)} Dotted, on the right axis: the share in place."
+    return Chart(moves_figure(f"moves-{number}", moved, marks), "Moves", words(said))
+
+
+def _frees(number: int, freed: Over, marks: Sequence[Mark]) -> Chart | Html:
+    if not len(freed.frame):
+        return words("No free was recorded.")
+    figure = counts_figure(f"frees-{number}", freed, "slots freed", marks, "slots")
+    said = f"{amount(freed.total, 'slot')} in all, by the reason that the engine's code path gives."
+    return _counts(figure, "Frees by reason", freed, said)
+
+
+def _drops(number: int, left: Over, marks: Sequence[Mark], *, lost: bool) -> Chart | Html:
+    """`lost`: where the recorder says what it left out may itself be missing."""
+    if not len(left.frame) and lost:
+        return words("Whether the recorder left something out is not known: where it says so may be lost.")
+    if not len(left.frame):
+        return words("The recorder left nothing out.")
+    figure = counts_figure(f"drops-{number}", left, "events left out", marks, "events")
+    said = f"{'at least ' if left.at_least else ''}{amount(left.total, 'event')} in all, by table: what rests on them is unknown, never a finding."
+    return _counts(figure, "Left out by the recorder", left, said)
 
 
 def _counts(figure: Figure, title: str, over: Over, said: str) -> Chart:
