@@ -73,7 +73,7 @@ PROOF: dict[str, tuple[str, ...]] = {
     "share-not-counted": ("tree:3 retain · tree:3 has 1 · engine counts 2",),
     "reference-released-twice": ("✗ row:4 release · row:4 has -1 · engine counts 0",),
     "replace-frees-a-moved-page": ("✗ row:3 retain · row:3 has 1 · engine counts 1",),
-    "sidecar-row-not-zeroed": ("✗ row 4 has ended and its sidecar still names pages 1",),
+    "sidecar-row-not-zeroed": ("✗ row 4 has ended and its sidecar still names page 1",),
     "page-freed-by-accept-len": ("✗ page 2 goes to the free list while 1 reference to it is left",),
     "index-left-behind": ("✗ index_key of pool indexer: 0 of 1 pairs moved, left behind 559 <- 560",),
     "ring-not-emptied": ("ring write · r2 · epoch 1", "✗ ring read, not emptied before · talk.1 · epoch 2"),

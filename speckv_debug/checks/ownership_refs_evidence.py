@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from speckv_debug.checks.evidence import more, number
 from speckv_debug.checks.rule import NOTE, Details
 from speckv_debug.model.finding import Cell, Evidence
-from speckv_debug.model.text import quantity
+from speckv_debug.model.text import plural, quantity
 from speckv_debug.replay.page_history import ranges
 from speckv_debug.replay.page_refs import PageRefs
 from speckv_debug.replay.page_turns import FREE, GRANT
@@ -134,8 +135,8 @@ def _explain_end(refs: PageRefs, i: int, at: int) -> Details:
     if refs.left_in_ring[at] and not (refs.left_named | refs.left_held)[at]:
         return _explain_ring(refs, i, at, row)
     held, named = refs.held_by(row, until), refs.cells.left(row, until)
-    said = ([f"still holds pages {ranges(tuple(held))}"] if refs.left_held[at] and held else []) + (
-        [f"its sidecar still names pages {ranges(tuple(page for _, page in named))}"] if named else []
+    said = ([f"still holds {_pages(held)}"] if refs.left_held[at] and held else []) + (
+        [f"its sidecar still names {_pages([page for _, page in named])}"] if named else []
     )
     pages = tuple(sorted({*held, *(page for _, page in named)}))
     cells: tuple[tuple[Cell, ...], ...] = tuple(named[:SHOWN])
@@ -145,10 +146,14 @@ def _explain_end(refs: PageRefs, i: int, at: int) -> Details:
         actual=f"{quantity(len(held), 'page')} held, {len(named)} named",
         pages=pages,
         evidence=(
-            Evidence(title=f"sidecar row {row}", columns=("column", "page"), rows=cells),
             *(_ledger(refs, i, page) for page in pages[:1]),
+            Evidence(title=f"sidecar row {row}", columns=("column", "page"), rows=cells),
         ),
     )
+
+
+def _pages(pages: Sequence[int]) -> str:
+    return f"{plural(len(pages), 'page')} {ranges(tuple(pages))}"
 
 
 def _explain_ring(refs: PageRefs, i: int, at: int, row: int) -> Details:

@@ -84,10 +84,10 @@ SHARED = [*HELD, take("row:2", [5], [2]), name(2, 5), USE]
         ([*HELD, name(2, 5), USE], "sidecar row 2 names page 5 (column 0), to which row 2 holds no reference"),
         ([*HELD, name(2, 5), take("row:2", [5], [2]), USE], ""),  # retained before it is used
         ([*HELD, name(2, 5), name(2, 0), USE], ""),
-        ([*HELD, give("row:1", [5], [0]), free(5), end(1), USE], "row 1 has ended and its sidecar still names pages 5"),
+        ([*HELD, give("row:1", [5], [0]), free(5), end(1), USE], "row 1 has ended and its sidecar still names page 5"),
         ([*HELD, give("row:1", [5], [0]), free(5), end(1), name(1, 0), USE], ""),
         ([*HELD, give("row:1", [5], [0]), free(5), end(1), begin(1), name(1, 0), USE], "row 1 has ended and its sidecar"),
-        ([*HELD, name(1, 0), end(1), USE], "row 1 has ended and still holds pages 5"),
+        ([*HELD, name(1, 0), end(1), USE], "row 1 has ended and still holds page 5"),
         ([*HELD, alloc(5)], "page 5 is granted while 1 reference to it is left"),
         ([take("row:1", [0], [1]), name(1, 0), give("row:2", [0], [0]), USE], ""),  # page 0 is a pad
         ([alloc(5), free(5), USE, *HELD], ""),  # never referenced
