@@ -9,9 +9,12 @@ from speckv_debug.model.finding import Severity
 from speckv_debug.model.lettering import letter
 from speckv_debug.model.text import amount, printable
 from speckv_debug.model.verify import SlotMove, VerifyStep
+from speckv_debug.model.verify_words import verify_facts
 from speckv_debug.recording.reader import Recording
+from speckv_debug.replay.verify_details import CompactedTensor
 from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.html.budget import LARGEST, Budget, size_of
+from speckv_debug.viewers.html.compaction import draw_compactions
 from speckv_debug.viewers.html.drawing import LANES, ROOM, STRIPS, TREE
 from speckv_debug.viewers.html.markup import Html, element, table
 from speckv_debug.viewers.html.places import RecordedPlaces
@@ -106,16 +109,17 @@ def _step(step: int, index: VerifyTable, chosen: Chosen, roots: Sequence[RootCau
     named = {finding.request for finding in broken}
     for at in verifies:
         verify = index.verify(at)
-        yield _verify(verify, verify.request in named)
+        yield _verify(verify, index.compacted(at), verify.request in named)
 
 
-def _verify(step: VerifyStep, wrong: bool) -> Html:
+def _verify(step: VerifyStep, tensors: Sequence[CompactedTensor], wrong: bool) -> Html:
     request = f"row {step.row}" if step.request is None else f"request {printable(step.request)}"
     length = "unknown" if step.accept_len is None else step.accept_len
     head = f"{'✗ ' if wrong else ''}{request}: accept length {length}"
     if step.simulated:
         head += ", simulated: no real acceptance"
     drawn = [(title, draw(step)) for title, draw in (TREE, LANES, STRIPS, ROOM)]
+    drawn += draw_compactions(tensors)
     figures = [
         element("figure", element("figcaption", title), picture) for title, picture in drawn if picture
     ]
@@ -125,7 +129,8 @@ def _verify(step: VerifyStep, wrong: bool) -> Html:
         else Html()
     )
     drawings = element("div", *figures, class_="drawings")
-    return element("details", element("summary", head), drawings, moves, open=wrong, class_="verify")
+    facts = element("p", " · ".join(verify_facts(step)), class_="aside")
+    return element("details", element("summary", head), facts, drawings, moves, open=wrong, class_="verify")
 
 
 def _move(move: SlotMove) -> tuple[object, ...]:

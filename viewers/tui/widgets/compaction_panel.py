@@ -9,14 +9,12 @@ from textual.content import Content
 from speckv_debug.model.lettering import letter
 from speckv_debug.model.text import printable
 from speckv_debug.model.verify import VerifyStep
+from speckv_debug.model.verify_words import moved_value
 from speckv_debug.replay.verify_details import CompactedTensor
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.widgets.step_panel import StepPanel
 
 LABEL = 14
-SHORT = 4
-"""Hexadecimal digits of a fingerprint that are shown."""
-LARGEST_TOKEN = 1 << 31
 
 
 class CompactionPanel(StepPanel):
@@ -34,8 +32,10 @@ class CompactionPanel(StepPanel):
 
 
 def _tensor(tensor: CompactedTensor) -> Iterator[Content]:
-    before = [f"{letter(row)} {_shown(value)}" for row, value in zip(tensor.rows, tensor.before, strict=True)]
-    after = [f"{k} {_shown(value)}" for k, value in enumerate(tensor.after)]
+    before = [
+        f"{letter(row)} {moved_value(value)}" for row, value in zip(tensor.rows, tensor.before, strict=True)
+    ]
+    after = [f"{k} {moved_value(value)}" for k, value in enumerate(tensor.after)]
     cell = max(map(len, (*before, *after)), default=1)
     name = printable(tensor.tensor)
     right = tensor.moved_right
@@ -56,10 +56,3 @@ def _tensor(tensor: CompactedTensor) -> Iterator[Content]:
         parts.append((" │ " if at else "", ink.FAINT))
         parts.append((f"{'✗ ' if wrong else ''}{each:<{cell}}", ink.BAD if wrong else ""))
     yield Content.assemble((f"{'  after, k':<{LABEL}}", ink.FAINT), *parts)
-
-
-def _shown(value: int | None) -> str:
-    """A token id, or the end of a fingerprint."""
-    if value is None:
-        return "?"
-    return str(value) if 0 <= value < LARGEST_TOKEN else f"…{value & 0xFFFF:0{SHORT}x}"

@@ -15,7 +15,7 @@ from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.html.page import render
 from speckv_debug.viewers.html.shown_processes import MOST_PROCESSES
 from speckv_debug.viewers.html.step_choice import MOST_AROUND, MOST_ASKED, MOST_VERIFIES, choose, runs_of
-from tests.reported import accept, broken_run, finding, page, recording, result
+from tests.reported import PROCESS, accept, broken_run, finding, page, recording, result
 
 
 @pytest.fixture(scope="module")
@@ -137,5 +137,24 @@ def test_the_page_shows_a_step_as_the_inspector_does(tmp_path: Path) -> None:
         "From accept_index to the slot",
         "42083 &lt;- 42082",
         "Room",
+        "accepted 3 of 4 rows · seq_len 4132 → 4135 · tree · eagle · greedy · request row 7, epoch 1 · event ",
     ):
         assert words in broken
+
+
+def test_a_step_shows_what_was_compacted(tmp_path: Path) -> None:
+    whole = {
+        "event": "compact",
+        "step": 812,
+        "tensor": "predict",
+        "before": [21, 23, 0, 31],
+        "after": [21, 23, 31, 31],
+    }
+    wrong = whole | {"tensor": "hidden_states", "after": [21, 23, 0, 31]}
+    run = recording(tmp_path, [accept(812), whole, wrong], PROCESS | {"tables": ["accept", "compact"]})
+    made = page(run, result()).partition('id="steps"')[2].partition('id="unknown"')[0]
+    titles = re.findall(r"<title>(Compaction of [^<]*)</title>", made)
+    assert titles == [
+        "Compaction of predict: nothing differs",
+        "Compaction of hidden_states: place k 2: row due C, in that row before 31, at its place after 0",
+    ]
