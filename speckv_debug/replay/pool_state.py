@@ -77,6 +77,8 @@ class PoolPages:
         use: int8[pages], the `Use` of page `first + i`.
         dangling: Pages that a running row names though they went to the free list since, ascending.
         why_unknown: Why pages are unknown, None where none is.
+        held_as: Of a window's pool the one whose slots are mapped to its own: rows and tree name those, and who holds a page
+            here follows from them.
     """
 
     pool: str
@@ -87,6 +89,7 @@ class PoolPages:
     use: npt.NDArray[np.int8]
     dangling: tuple[int, ...] = ()
     why_unknown: str | None = None
+    held_as: str | None = None
 
     @property
     def counts(self) -> Mapping[Use, int]:
@@ -132,6 +135,8 @@ def pool_state(ledger: Ledger, number: int) -> PoolState:
         unseen = Use.FREE if main and ledger.seen_whole else Use.UNKNOWN
         use = np.concatenate((use, np.full(more, unseen, dtype=np.int8)))
         holder = np.concatenate((holder, np.full(more, NOBODY, dtype=np.int32)))
+    if not main:
+        use[use == Use.UNHELD] = Use.GRANTED  # no row and no tree ever names them: that tells nothing
     unknown = bool((use[first:] == Use.UNKNOWN).any())
     return PoolState(
         pool=space.name,
@@ -143,6 +148,7 @@ def pool_state(ledger: Ledger, number: int) -> PoolState:
         holder=holder[first:],
         dangling=_dangling(ledger) if main else (),
         why_unknown=(ledger.facts.why(ledger.why) if main else UNSEEN_PAGES) if unknown else None,
+        held_as=ledger.namespaces.main_name if space.kind == "swa" and not main else None,
     )
 
 

@@ -98,7 +98,7 @@ def test_pages_state_and_history_in_a_real_terminal(terminal: Terminal, shifted:
     terminal.run(*COMMAND, "inspect", shifted, "--at", "102", "--request", "b1.1")
     terminal.wait_for("Draft tree", "3 findings")
     terminal.press("p")
-    terminal.wait_for("pages of full ▸ step 102", "2 pages a cell", "committed, by request")
+    terminal.wait_for("pages of full ▸ step 102", "2 pages a cell", "committed, by its row")
     terminal.press("]")
     terminal.wait_for("pages of full ▸ step 103")
     terminal.press("Enter")

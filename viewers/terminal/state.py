@@ -52,7 +52,10 @@ def _pool(pool: PoolState, account: Account | None) -> Iterator[str]:
     for name, parts in GROUPS:
         said = [f"{part} {counts[use]:,}" for part, use in parts.items() if counts[use]]
         total = sum(counts[use] for use in parts.values())
-        yield _line(name, total, f"({', '.join(said)})" if said else "")
+        if pool.held_as is None or total:
+            yield _line(name, total, f"({', '.join(said)})" if said else "")
+    if pool.held_as is not None:
+        yield f"   who holds its pages follows from pool {printable(pool.held_as)}"
     for name, use in SINGLE:
         if counts[use] or use in ALWAYS:
             yield _line(name, counts[use], _about(pool, use))

@@ -13,7 +13,7 @@ from speckv_debug.replay.ring_state import RingState
 from speckv_debug.replay.snapshots import Account, Snapshot
 from speckv_debug.replay.unseen import reasons
 from speckv_debug.viewers.tui.history import LIFE, Question
-from speckv_debug.viewers.tui.page_signs import ALWAYS, SIGNS
+from speckv_debug.viewers.tui.page_signs import ALWAYS, OF_OTHERS, SIGNS, words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ def _pool(pool: PoolState, account: Account | None) -> Iterator[StateLine]:
     size = amount(len(pool.use), "page") + ("" if pool.whole else " that events name")
     yield StateLine(f"pool {printable(pool.pool)} · {size} of {amount(pool.page_size, 'slot')}", heading=True)
     counts = pool.counts
-    for use, (sign, _, words) in SIGNS.items():
-        if counts[use] or use in ALWAYS:
-            yield StateLine(f"{counts[use]:>9,}  {sign:^7}  {words}{_about(pool, use)}")
+    for use, (sign, _, _) in SIGNS.items():
+        if counts[use] or use in (ALWAYS if pool.held_as is None else OF_OTHERS):
+            yield StateLine(f"{counts[use]:>9,}  {sign:^7}  {words_of(use, pool)}{_about(pool, use)}")
     if pool.dangling:
         yield StateLine(
             f"{len(pool.dangling):>9,}  {'':7}  freed, still in a row: pages {ranges(pool.dangling)}"

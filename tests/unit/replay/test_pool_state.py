@@ -153,6 +153,21 @@ def test_other_pools_with_an_allocator_of_their_own() -> None:
     assert (full.pool, full.counts[Use.FREE]) == ("full", 8)
     assert (swa.pool, swa.counts[Use.GRANTED], swa.counts[Use.UNKNOWN]) == ("swa", 1, 3)
     assert "known to begin empty" in (swa.why_unknown or "")
+    assert (full.held_as, swa.held_as) == (None, "full")
+
+
+def test_a_page_of_a_window_is_never_held_by_nobody() -> None:
+    pools = [
+        {"name": "full", "kind": "full", "slots": 32, "page_size": 4, "reserved_slots": 4},
+        {"name": "swa", "kind": "swa", "slots": 16, "page_size": 4, "reserved_slots": 4},
+    ]
+    run = paged(pools=pools)
+    run.start(1, span(4, 8))
+    run.add("alloc", pool="swa", **run.who(1, None, 1), slots=span(4, 8), reason="extend")
+    run.end(1, [])
+    full, swa = pool_states(run.fold())
+    assert full.counts[Use.UNHELD] == 1
+    assert (swa.counts[Use.UNHELD], swa.counts[Use.GRANTED]) == (0, 1)
 
 
 def test_a_pool_of_unknown_size_shows_the_pages_that_events_name() -> None:

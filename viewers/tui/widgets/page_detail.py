@@ -11,7 +11,7 @@ from speckv_debug.replay.holders import PageHolders
 from speckv_debug.replay.page_map import PageMap
 from speckv_debug.replay.pool_state import Use
 from speckv_debug.viewers.tui import ink
-from speckv_debug.viewers.tui.page_signs import SIGNS, sign_of
+from speckv_debug.viewers.tui.page_signs import SIGNS, sign_of, words_of
 from speckv_debug.viewers.tui.widgets.panel import Panel
 
 
@@ -37,8 +37,8 @@ class PageDetail(Panel):
             return []
         use = Use(int(found.use[self._page - found.first]))
         holder = found.holder_of(self._page)
-        _, style, words = SIGNS[use]
-        lines = [Content.assemble((f"{sign_of(use, holder)} ", style), words)]
+        style = SIGNS[use][1]
+        lines = [Content.assemble((f"{sign_of(use, holder)} ", style), words_of(use, found))]
         held = self._holders
         if held is not None and held.page == self._page:
             lines += [Content(line) for line in _held(held)]

@@ -10,7 +10,7 @@ from speckv_debug.model.text import amount, printable
 from speckv_debug.replay.page_map import PageMap
 from speckv_debug.replay.pool_state import Use
 from speckv_debug.viewers.tui import ink
-from speckv_debug.viewers.tui.page_signs import ALWAYS, SIGNS
+from speckv_debug.viewers.tui.page_signs import ALWAYS, OF_OTHERS, SIGNS, words_of
 from speckv_debug.viewers.tui.widgets.panel import Panel
 
 COLUMN = 37
@@ -38,11 +38,13 @@ class PageLegend(Panel):
         if self._map is None:
             return []
         counts = self._map.counts
-        shown = [use for use in SIGNS if counts[use] or use in ALWAYS]
+        usual = ALWAYS if self._map.held_as is None else OF_OTHERS
+        shown = [use for use in SIGNS if counts[use] or use in usual]
         aside = self._asides()
         per_line = max(1, min(width // COLUMN, -(-len(shown) // max(1, height - len(aside)))))
         lines = -(-len(shown) // per_line)
-        entries = [_entry(use, counts[use]) for use in shown]
+        cells = width if per_line == 1 else COLUMN
+        entries = [_entry(use, counts[use], words_of(use, self._map), cells) for use in shown]
         found = [Content("").join(entries[at::lines]) for at in range(lines)]
         return [*found, *aside]
 
@@ -56,8 +58,7 @@ class PageLegend(Panel):
         return [Content.styled(line, ink.FAINT) for line in said]
 
 
-def _entry(use: Use, count: int) -> Content:
-    sign, style, words = SIGNS[use]
-    return Content.assemble(f"{count:>7,} ", (f"{sign:^7} ", style), f"{words:<{COLUMN - 16}}").truncate(
-        COLUMN, pad=True
-    )
+def _entry(use: Use, count: int, words: str, cells: int) -> Content:
+    sign, style, _ = SIGNS[use]
+    entry = Content.assemble(f"{count:>7,} ", (f"{sign:^7} ", style), words)
+    return entry.truncate(cells, pad=True, ellipsis=True)
