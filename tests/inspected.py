@@ -22,6 +22,7 @@ from speckv_debug.replay.pool_series import PoolSeries
 from speckv_debug.replay.snapshots import Snapshot
 from speckv_debug.replay.verify_details import CompactedTensor, Recomputed
 from speckv_debug.viewers.tui.app import InspectorApp
+from speckv_debug.viewers.tui.drawn import Drawn
 from speckv_debug.viewers.tui.history import LIFE, History, HistoryLine, Question
 from speckv_debug.viewers.tui.inspection import Inspection, Law, OnProgress
 from speckv_debug.viewers.tui.lookup import StepLookup
@@ -91,6 +92,7 @@ class SmallProcess:
         self, steps: SmallRun, label: str = LABEL, tables: tuple[str, ...] = ("accept", "move")
     ) -> None:
         self.label = label
+        self._steps = steps
         self.lookup = StepLookup(steps)
         self.info = Process(
             label=label,
@@ -126,7 +128,17 @@ class SmallProcess:
 
     pools = ("full",)
 
-    def compacted(self, index: int) -> tuple[CompactedTensor, ...]:
+    def recorded(self, table: str) -> bool:
+        return len(self._steps) > 0
+
+    def at_hand(self, index: int) -> Drawn:
+        """All of them are."""
+        return self.drawn(index)
+
+    def drawn(self, index: int) -> Drawn:
+        return Drawn(self._steps.verify(index), self._compacted(index))
+
+    def _compacted(self, index: int) -> tuple[CompactedTensor, ...]:
         """Predictions that arrived, and hidden rows of which the last one did not."""
         rows = (0, 1, 3)[: int(self.lookup.steps.accept_len[index])]
         n, token, print_ = len(rows), (21, 23, 31), (-0x7A10, -0x55B2, -0x3C03)

@@ -33,6 +33,9 @@ class Here:
     def cancel(self) -> None:
         """Nothing runs."""
 
+    def begin(self) -> None:
+        """Nothing has to be started."""
+
 
 @asynccontextmanager
 async def inspecting(

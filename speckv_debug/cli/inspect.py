@@ -81,7 +81,9 @@ def _again(path: Path, policy: Policy) -> Inspection:
     """The same recording, as long as it is now; its problems are told on the screen."""
     from speckv_debug.recording.reader import Recording
 
-    return replace(_inspection(Recording.open(path), policy), reopen=partial(_again, path, policy))
+    return replace(
+        _inspection(Recording.open(path), policy, again=True), reopen=partial(_again, path, policy)
+    )
 
 
 def _leave(code: int) -> int:
@@ -128,7 +130,7 @@ def inspection_at(path: Path, policy: Policy) -> Inspection:
     return _inspection(open_recording(path), policy)
 
 
-def _inspection(recording: Recording, policy: Policy) -> Inspection:
+def _inspection(recording: Recording, policy: Policy, *, again: bool = False) -> Inspection:
     from speckv_debug.checks import RULES
     from speckv_debug.viewers.tui.apart import Apart
     from speckv_debug.viewers.tui.inspection import Law
@@ -136,4 +138,6 @@ def _inspection(recording: Recording, policy: Policy) -> Inspection:
 
     laws = {rule.id: Law(rule.law, rule.look_at) for rule in RULES.values()}
     judge = Apart(partial(Judge, recording.path, policy), nice=BESIDE)
-    return inspection_of(recording, lambda told: judge.call("check", on_told=told), laws, judge.close)
+    return inspection_of(
+        recording, lambda told: judge.call("check", on_told=told), laws, judge.close, again=again
+    )

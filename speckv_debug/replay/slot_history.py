@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from speckv_debug.errors import UsageError
-from speckv_debug.model.process import Pool
+from speckv_debug.model.process import Pool, Process
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.namespaces import Namespace, Namespaces
 from speckv_debug.replay.ring_history import KINDS as RING_KINDS
@@ -71,7 +71,7 @@ def slot_history(
         UsageError: Neither or both of slot and page, no such pool, or an id that the pool can't have.
     """
     spaces = Namespaces(process.info)
-    number = _space(process, spaces, pool)
+    number = _space(process.info, spaces, pool)
     space = spaces.all[number]
     page = _page(space, slot, page)
     if (rings := _rings(process, space)) is not None:
@@ -113,10 +113,22 @@ def _history(
     )
 
 
-def _space(process: ProcessRecording, spaces: Namespaces, pool: str | None) -> int:
-    known = [each.name for each in process.info.pools] or [spaces.main_name]
+def require_held(
+    info: Process, *, slot: int | None = None, page: int | None = None, pool: str | None = None
+) -> None:
+    """Nothing, if the pool can have this slot or page.
+
+    Raises:
+        UsageError: As `slot_history`, before anything is read.
+    """
+    spaces = Namespaces(info)
+    _page(spaces.all[_space(info, spaces, pool)], slot, page)
+
+
+def _space(info: Process, spaces: Namespaces, pool: str | None) -> int:
+    known = [each.name for each in info.pools] or [spaces.main_name]
     if pool is not None and pool not in known:
-        raise UsageError(f"there is no pool {pool} in {process.label}", f"Known: {', '.join(known)}.")
+        raise UsageError(f"there is no pool {pool} in {info.label}", f"Known: {', '.join(known)}.")
     return spaces.index(pool)
 
 

@@ -42,6 +42,7 @@ async def test_from_the_first_screen_to_the_fault_in_four_keys(demo: Path) -> No
             shown = text_of(app)
             assert "✗ 1 root cause" in shown and "MOV-PAIR" in shown and "the move runs backwards" in shown
             await pilot.press(KEYS[0])
+            await until(pilot, lambda: "From accept_index to the slot" in text_of(app))
             shown = text_of(app)
             due = re.search(r"due +(\d+) <- (\d+)", shown)
             assert due is not None

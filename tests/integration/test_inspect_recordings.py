@@ -31,10 +31,10 @@ def test_verifies_and_events_can_be_drawn(file: Path, tmp_path: Path) -> None:
     import_jsonl(file, tmp_path / "run.speckv")
     answers = Here(Answers(tmp_path / "run.speckv"))
     for recorded in Recording.open(tmp_path / "run.speckv").processes:
-        process = RecordedProcess(recorded, answers, answers, answers)
+        process = RecordedProcess(recorded, *[answers] * 4)
         steps, lookup = process.lookup.steps, process.lookup
         for index in range(0, len(steps), EVERY if file.suffix == ".xz" else 1):
-            step = steps.verify(index)
+            step = process.drawn(index).step
             assert (step.step, step.request) == (steps.step[index], steps.request[index])
             assert lookup.at_seq(step.seq) == index
             draw(step)

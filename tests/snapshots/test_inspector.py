@@ -162,14 +162,16 @@ def test_step_in_the_light_theme(snap_compare: Looks) -> None:
     assert looks(snap_compare, size=SMALL, place=BROKEN, theme="textual-light")
 
 
-def test_events_around_a_finding(snap_compare: Looks) -> None:
+@BOTH
+def test_events_around_a_finding(snap_compare: Looks, size: tuple[int, int]) -> None:
     """Events as recorded with the finding's own marked and in full below."""
-    assert looks(snap_compare, "f", "e", size=SMALL)
+    assert looks(snap_compare, "f", "e", size=size)
 
 
-def test_help(snap_compare: Looks) -> None:
+@BOTH
+def test_help(snap_compare: Looks, size: tuple[int, int]) -> None:
     """The keys of the step screen by area, over the dimmed screen."""
-    assert looks(snap_compare, "f1", size=SMALL, place=BROKEN)
+    assert looks(snap_compare, "f1", size=size, place=BROKEN)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])

@@ -15,7 +15,8 @@ from speckv_debug.replay.page_map import PageMap, PageMaps
 from speckv_debug.replay.pool_series import PoolSeries, pool_series
 from speckv_debug.replay.snapshots import Snapshot, snapshot
 from speckv_debug.replay.verify_details import Recomputed
-from speckv_debug.replay.verify_table import VerifyTable
+from speckv_debug.replay.verify_windows import VerifyWindows
+from speckv_debug.viewers.tui.drawn import Drawn
 from speckv_debug.viewers.tui.history import History, Question
 from speckv_debug.viewers.tui.moments import Moments
 from speckv_debug.viewers.tui.recorded_history import answer
@@ -31,7 +32,7 @@ class Answers:
     def __init__(self, path: Path) -> None:
         self._recording = Recording.open(path)
         self._maps: dict[str, PageMaps] = {}
-        self._verifies: dict[str, VerifyTable] = {}
+        self._verifies: dict[str, VerifyWindows] = {}
         self._series: dict[str, tuple[PoolSeries, ...]] = {}
 
     def history(self, label: str, question: Question, on_progress: OnProgress) -> History:
@@ -64,9 +65,12 @@ class Answers:
 
     def recomputed(self, label: str, index: int, on_progress: OnProgress) -> tuple[Recomputed, ...]:
         """A verify's result beside what the kernels make of its inputs; imports torch."""
-        if label not in self._verifies:
-            self._verifies[label] = VerifyTable(self._process(label))
-        return self._verifies[label].recomputed(index)
+        return self._windows(label).recomputed(index)
+
+    def drawn(self, label: str, index: int, on_progress: OnProgress) -> Drawn:
+        """One verify whole; the parts of the recording around it are read for it, and kept for those beside it."""
+        windows = self._windows(label)
+        return Drawn(windows.verify(index), windows.compacted(index))
 
     def page_map(self, label: str, seq: int, pool: str | None, on_progress: OnProgress) -> PageMap:
         """The map of a pool after event `seq`.
@@ -86,6 +90,11 @@ class Answers:
         """All pools and running requests after event `seq`."""
         with self._lean(label) as process:
             return snapshot(process, seq, ledger=self._of(label).timeline.at(seq, on_progress))
+
+    def _windows(self, label: str) -> VerifyWindows:
+        if label not in self._verifies:
+            self._verifies[label] = VerifyWindows.of(self._process(label))
+        return self._verifies[label]
 
     def _of(self, label: str) -> PageMaps:
         if label not in self._maps:

@@ -33,6 +33,37 @@ class Caller(Protocol):
     def cancel(self) -> None:
         """Give the running call up."""
 
+    def begin(self) -> None:
+        """Something will be called soon."""
+
+
+class Within:
+    """Calls of an object of this process, for what is asked of so little that a process of its own is not worth while.
+
+    Args:
+        make: Makes the object, at the first call.
+    """
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make = make
+        self._made: object | None = None
+        self._turn = threading.Lock()
+
+    def call(self, name: str, *args: object, on_told: OnTold = lambda what: None) -> Any:
+        """The result of a method, as of `Apart`."""
+        with self._turn:
+            self._made = self._made or self._make()
+            return getattr(self._made, name)(*args, on_told)
+
+    def cancel(self) -> None:
+        """It goes on to its end."""
+
+    def begin(self) -> None:
+        """Nothing has to be started."""
+
+    def close(self) -> None:
+        """Nothing runs."""
+
 
 class Apart:
     """One process; calls from several threads wait for one another.
@@ -69,17 +100,29 @@ class Apart:
                 self._forget()
                 raise Cancelled("the process of its own has ended") from error
 
+    def begin(self) -> None:
+        """Start the process, so that the first call need not wait for it; nothing where it is at work or closed."""
+        if self._turn.acquire(blocking=False):
+            try:
+                self._there()
+            except Cancelled:
+                pass
+            finally:
+                self._turn.release()
+
     def cancel(self) -> None:
-        """Give the running call up; the next one starts anew."""
+        """Give the running call up, the next one starts anew; without one what the process has worked out is kept."""
         process = self._process
-        if process is not None and process.is_alive():
+        if self._turn.locked() and process is not None and process.is_alive():
             process.terminate()
             process.join(1)  # else the next call may still find it alive, and ask it
 
     def close(self) -> None:
         """Give the running call up, and all that wait or follow."""
         self._closed = True
-        self.cancel()
+        process = self._process
+        if process is not None and process.is_alive():
+            process.terminate()  # who leaves need not wait until it is gone
 
     def _ask(self, name: str, args: tuple[object, ...], on_told: OnTold) -> Any:
         there = self._there()

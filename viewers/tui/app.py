@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.command import Provider
+from textual.events import Event, InputEvent
 from textual.screen import Screen
 
 from speckv_debug.errors import SpeckvError, UsageError
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.text import amount
+from speckv_debug.replay.slot_history import require_held
+from speckv_debug.viewers.tui import unjudged
 from speckv_debug.viewers.tui.apart import Cancelled
 from speckv_debug.viewers.tui.commands import DeedCommands
 from speckv_debug.viewers.tui.copying import MOST, as_text, span_of
@@ -23,7 +25,8 @@ from speckv_debug.viewers.tui.history import LIFE, Question, parse_question
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.keys import deeds
 from speckv_debug.viewers.tui.outline import Entry, Outcome
-from speckv_debug.viewers.tui.places import Place, find_place, parse_goal
+from speckv_debug.viewers.tui.places import Place, find_place, moved_page, parse_goal
+from speckv_debug.viewers.tui.screens.asking import in_words
 from speckv_debug.viewers.tui.screens.events import EventsScreen
 from speckv_debug.viewers.tui.screens.findings import FindingsScreen
 from speckv_debug.viewers.tui.screens.history import HistoryScreen
@@ -35,10 +38,9 @@ from speckv_debug.viewers.tui.screens.sheet import Sheet
 from speckv_debug.viewers.tui.screens.state import StateScreen
 from speckv_debug.viewers.tui.screens.step import StepScreen
 from speckv_debug.viewers.tui.screens.steps import StepsScreen
+from speckv_debug.viewers.tui.tidying import LOOKED_EVERY_S, Tidying
 from speckv_debug.viewers.tui.walk import Moment, next_finding
 
-TIDY_S = 1.0
-"""How long after a screen was left its columns are let go of: not in the middle of what the key asked for."""
 WALKS = ("overview", "findings", "steps", "pages", "state", "life", "finding", "process", "back", "help")
 
 
@@ -86,16 +88,27 @@ class InspectorApp(FollowingApp):
         super().__init__(inspection)
         self._start_place = place
         self._visited: Entry | None = None
+        self._tidying = Tidying()
 
     def get_default_screen(self) -> Screen[None]:
         return OverviewScreen()
 
     def on_mount(self) -> None:
+        self._tidying.begin()
+        self.set_interval(LOOKED_EVERY_S, self._tidying.tick)
         if self._start_place is not None:
             self.read(self._start_place.process)
             self.open_step(self._start_place)
         self.start_check()
         self.follow()
+
+    def on_unmount(self) -> None:
+        self._tidying.end()
+
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, InputEvent):
+            self._tidying.typed()
+        await super().on_event(event)
 
     @property
     def _shown(self) -> list[InspectorScreen]:
@@ -164,11 +177,11 @@ class InspectorApp(FollowingApp):
         """Go where a person asked to go, or say what there is instead."""
         try:
             if (question := parse_question(text)) is not None:
-                self.open_history(self._here().process, question)
+                self._ask_history(question)
                 return
             place = self._goal(text)
         except UsageError as error:
-            self.say(f"{error.what}: {error.remedy}")
+            self.say(in_words(error))
             return
         if isinstance(self.screen, ScrubbingScreen):
             self.screen.show(place.process, int(self.lookup(place.process).steps.seq[place.index]))
@@ -176,6 +189,17 @@ class InspectorApp(FollowingApp):
             self.screen.show(place)
         else:
             self.open_step(place)
+
+    def _ask_history(self, question: Question) -> None:
+        """Open the history of a slot or page that its pool can have, or of anything else."""
+        process = self._here().process
+        if not process:
+            self.say("nothing was recorded")
+            return
+        if question.kind in ("slot", "page"):
+            asked: dict[str, int] = {question.kind: int(question.about)}
+            require_held(self.inspection.process(process).info, pool=question.pool, **asked)
+        self.open_history(process, question)
 
     def _goal(self, text: str) -> Place:
         step, request = parse_goal(text)
@@ -200,6 +224,10 @@ class InspectorApp(FollowingApp):
             return Place(screen.process, 0)
         return place or Place(self.inspection.labels[0] if self.inspection.labels else "", 0)
 
+    def give_up(self) -> None:
+        """End what is being worked out of the process that one looks at."""
+        self.inspection.process(self._here().process).give_up()
+
     def action_overview(self) -> None:
         self._uncover(OverviewScreen)
 
@@ -211,7 +239,7 @@ class InspectorApp(FollowingApp):
         if here.process not in self._lookups:
             self.say("the steps are still being read")
         elif not len(self.lookup(here.process)):
-            self.say("no verify step was recorded; e shows the events")
+            self.say(f"{unjudged.no_verify(self.inspection, here.process)}; e shows the events")
         elif isinstance(screen := self._uncover(StepsScreen), StepsScreen):
             screen.show(here)
         else:
@@ -248,10 +276,8 @@ class InspectorApp(FollowingApp):
         """Where the pages are of interest: those of the verify that one looks at, else of the finding under the cursor."""
         screen, outcome = self.screen, self.outcome
         if isinstance(screen, StepScreen | StepsScreen):
-            verify = self.lookup(here.process).steps.verify(here.index)
-            moved = [m.target for m in verify.moves if m.target is not None and not m.in_place]
-            size = verify.page_size or 1
-            return verify.seq, moved[-1] // size if moved else None
+            seq = int(self.lookup(here.process).steps.seq[here.index])
+            return seq, None if screen.drawn is None else moved_page(screen.drawn.step)
         if isinstance(screen, EventsScreen | HistoryScreen | ScrubbingScreen):
             return screen.seq, None
         entry = screen.chosen if isinstance(screen, FindingsScreen | OverviewScreen) else None
@@ -356,7 +382,7 @@ class InspectorApp(FollowingApp):
         elif isinstance(self.screen, OverviewScreen):
             self.screen.show(to)
         elif not len(self.lookup(to)):
-            self.say(f"no verify step in process {to}")
+            self.say(f"{to}: {unjudged.no_verify(self.inspection, to)}")
         elif isinstance(self.screen, StepScreen):
             self.screen.show(Place(to, 0))
         else:
@@ -376,7 +402,7 @@ class InspectorApp(FollowingApp):
             return
         if len(self.screen_stack) > 1:
             self.pop_screen()
-            self.set_timer(TIDY_S, _tidy)
+            self._tidying.left()
 
     def action_help(self) -> None:
         self.push_screen(Sheet("Keys and marks", partial(help_lines, deeds(self.screen))))
@@ -393,12 +419,7 @@ class InspectorApp(FollowingApp):
         if not any(isinstance(screen, kind) for screen in self.screen_stack):
             return None
         if not isinstance(self.screen, kind):
-            self.set_timer(TIDY_S, _tidy)
+            self._tidying.left()
         while not isinstance(self.screen, kind):
             self.pop_screen()
         return self.screen
-
-
-def _tidy() -> None:
-    """Screens refer to themselves: only a collection frees the columns that they list."""
-    gc.collect()

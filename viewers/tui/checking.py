@@ -82,6 +82,7 @@ def _run(inspection: Inspection, post: Callable[[Message], object]) -> None:
         for process in inspection.processes:
             lookups[process.label] = process.lookup
             post(StepsRead(process.label, process.lookup))
+        inspection.prepare()
         post(Checked(outcome_of(inspection.check(partial(_told, post, lookups)), lookups)))
     except SpeckvError as error:
         post(Stopped(f"{error.what}. {error.remedy}".strip()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from textual.content import Content
 
@@ -53,10 +54,18 @@ def _facts(inspection: Inspection, lookups: Mapping[str, StepLookup]) -> str:
     if len(inspection.processes) > 1:
         facts.append(amount(len(inspection.processes), "process", "processes"))
     if lookups:
-        verifies = sum(len(lookup) for lookup in lookups.values())
-        requests = len({request for lookup in lookups.values() for request in lookup.requests})
-        facts.append(f"{amount(verifies, 'verify', 'verifies')} of {amount(requests, 'request')}")
+        facts.append(_verified(tuple(lookups.values())))
     return " · ".join(facts)
+
+
+@lru_cache(maxsize=1)
+def _verified(lookups: tuple[StepLookup, ...]) -> str:
+    """Of a long recording there are many thousand requests, and the headline is said every second."""
+    verifies = sum(map(len, lookups))
+    if not verifies:
+        return "no verify known"
+    requests = len({request for lookup in lookups for request in lookup.requests})
+    return f"{amount(verifies, 'verify', 'verifies')} of {amount(requests, 'request')}"
 
 
 def _verdict(outcome: Outcome) -> str:

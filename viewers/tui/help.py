@@ -15,6 +15,7 @@ MARKS = (
     ("! W", ink.DOUBT, "a warning: a law is broken, or something could not be taken for sure"),
     ("· N", ink.FAINT, "a note: it never changes the verdict"),
     ("? ", ink.DOUBT, "unknown: what it needs was not recorded"),
+    ("› ·", ink.STRONG, "the cursor of the part that has the keys, and that of another part: tab goes there"),
     ("⋯", ink.FAINT, "behind the count: something of this place is still being worked out"),
     ("↻", ink.FAINT, "the recording is followed while it grows"),
     ("●", ink.GOOD, "an accepted verify row"),

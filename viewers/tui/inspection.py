@@ -15,7 +15,8 @@ from speckv_debug.replay.holders import PageHolders
 from speckv_debug.replay.page_map import PageMap
 from speckv_debug.replay.pool_series import PoolSeries
 from speckv_debug.replay.snapshots import Snapshot
-from speckv_debug.replay.verify_details import CompactedTensor, Recomputed
+from speckv_debug.replay.verify_details import Recomputed
+from speckv_debug.viewers.tui.drawn import Drawn
 from speckv_debug.viewers.tui.history import History, Question
 from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.moments import Moments
@@ -49,8 +50,14 @@ class InspectedProcess(Protocol):
     def span(self) -> tuple[int, int]:
         """The first and the last recorded seq; (0, 0) without any event."""
 
-    def compacted(self, index: int) -> tuple[CompactedTensor, ...]:
-        """A verify's tensors before and after compaction."""
+    def recorded(self, table: str) -> bool:
+        """Whether a file of a table is there, whatever it holds."""
+
+    def at_hand(self, index: int) -> Drawn | None:
+        """A verify as `drawn`, if it need not be read."""
+
+    def drawn(self, index: int) -> Drawn:
+        """One verify whole; slow where the parts of the recording around it have to be read."""
 
     def recomputed(self, index: int, on_progress: OnProgress) -> tuple[Recomputed, ...]:
         """A verify's result beside what the kernels make of its inputs; slow the first time."""
@@ -108,6 +115,7 @@ class Inspection:
         processes: In the order of the recording.
         check: Judges the recording; slow, runs beside the screen. Tells the share that is done, and what was found so far.
         stop: Ends all that runs for the screens in processes of their own.
+        prepare: Starts the processes that keys will need, so that the first key need not wait for them.
         laws: Rule id → its words.
         reopen: Looks at the same recording anew, where it is followed while it grows.
         ended: Whether the recording says that it is complete.
@@ -118,6 +126,7 @@ class Inspection:
     processes: tuple[InspectedProcess, ...]
     check: Callable[[OnTold], CheckResult]
     stop: Callable[[], None] = lambda: None
+    prepare: Callable[[], None] = lambda: None
     laws: Mapping[str, Law] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     reopen: Callable[[], Inspection] | None = None

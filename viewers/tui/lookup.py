@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from speckv_debug.model.verify import VerifyStep
 from speckv_debug.replay.verify_table import Requests
 
 Ints = npt.NDArray[np.int64]
@@ -36,8 +35,6 @@ class Steps(Protocol):
     def width(self) -> Ints: ...
     @property
     def request(self) -> Sequence[str | None]: ...
-
-    def verify(self, i: int) -> VerifyStep: ...
 
 
 def _coded(requests: Sequence[str | None]) -> tuple[Ints, dict[str | None, int]]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from speckv_debug.errors import UsageError
-from speckv_debug.model.labels import nearest, process_meant, some
+from speckv_debug.model.labels import nearest, process_meant, shortened, some
 from speckv_debug.model.text import printable
+from speckv_debug.model.verify import VerifyStep
 from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.lookup import StepLookup
 
@@ -68,7 +69,7 @@ def find_place(inspection: Inspection, process: str, step: int | None, request: 
         )
     if request is not None and request not in lookup.requests:
         raise UsageError(
-            f"no verify of request {printable(request)}",
+            f"no verify of request {shortened(printable(request))}",
             f"nearest known: {some(_nearest_requests(lookup, request))}",
         )
     if step is None:
@@ -88,9 +89,16 @@ def parse_goal(text: str) -> tuple[int | None, str | None]:
         words.pop(0)
     elif step is None:
         raise UsageError(
-            f"{printable(text)!r} is no step", "type a step number, or: STEP REQUEST, or: request ID"
+            f"{shortened(printable(text))!r} is no step",
+            "type a step number, or: STEP REQUEST, or: request ID",
         )
     return step, " ".join(words) or None
+
+
+def moved_page(step: VerifyStep) -> int | None:
+    """The page that the last accepted row moves to, None where none has to move."""
+    moved = [move.target for move in step.moves if move.target is not None and not move.in_place]
+    return moved[-1] // (step.page_size or 1) if moved else None
 
 
 def _number(digits: str) -> int:
@@ -112,7 +120,7 @@ def _at_step(lookup: StepLookup, step: int, request: str | None) -> int:
     own = lookup.steps.step[lookup.of_request(request)]
     nearest = int(own[abs(own - step).argmin()])
     raise UsageError(
-        f"request {printable(request)} has no verify at step {step}",
+        f"request {shortened(printable(request))} has no verify at step {step}",
         f"its nearest step is {nearest}; step {step} verifies {some(name or 'an unnamed request' for name in names)}",
     )
 

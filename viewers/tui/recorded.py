@@ -15,10 +15,11 @@ from speckv_debug.replay.holders import PageHolders
 from speckv_debug.replay.page_map import PageMap, followed_pools
 from speckv_debug.replay.pool_series import PoolSeries
 from speckv_debug.replay.snapshots import Snapshot
-from speckv_debug.replay.verify_details import CompactedTensor, Recomputed
+from speckv_debug.replay.verify_details import Recomputed
 from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.tui.answers import Answers
-from speckv_debug.viewers.tui.apart import Apart, Caller
+from speckv_debug.viewers.tui.apart import Apart, Caller, Within
+from speckv_debug.viewers.tui.drawn import Drawn, LastDrawn
 from speckv_debug.viewers.tui.history import History, Question
 from speckv_debug.viewers.tui.inspection import Inspection, Law, OnProgress, OnTold
 from speckv_debug.viewers.tui.lookup import StepLookup
@@ -26,6 +27,9 @@ from speckv_debug.viewers.tui.moments import Moments
 
 FOR_KEYS, BESIDE = 2, 10
 """How much the processes give way to the screen: those that answer a key, those that work on their own."""
+
+LONG = 200_000
+"""Events from which on verifies are read in a process of its own: whole parts are held in memory for them."""
 
 
 class RecordedProcess:
@@ -36,10 +40,15 @@ class RecordedProcess:
         answers: Answers questions about single slots and requests.
         replays: Replays the ledger to one event and to others, which takes longer and keeps what it replayed.
         through: Replays the ledger once from end to end; nobody waits for a page map behind it.
+        draws: Reads single verifies and events; nobody waits for one behind an answer.
     """
 
-    def __init__(self, process: ProcessRecording, answers: Caller, replays: Caller, through: Caller) -> None:
-        self._process, self._answers, self._replays, self._through = process, answers, replays, through
+    def __init__(
+        self, process: ProcessRecording, answers: Caller, replays: Caller, through: Caller, draws: Caller
+    ) -> None:
+        self._process, self._answers, self._replays = process, answers, replays
+        self._through, self._draws = through, draws
+        self._last_drawn = LastDrawn()
         self._series: tuple[PoolSeries, ...] | None = None
 
     @property
@@ -55,15 +64,21 @@ class RecordedProcess:
     @cached_property
     def lookup(self) -> StepLookup:
         """All verifies, read at the first access."""
-        return StepLookup(self._verifies)
+        return StepLookup(VerifyTable(self._process))
 
-    @cached_property
-    def _verifies(self) -> VerifyTable:
-        return VerifyTable(self._process)
+    def recorded(self, table: str) -> bool:
+        """Whether a file of a table is there, whatever it holds."""
+        return table in self._process.files
 
-    def compacted(self, index: int) -> tuple[CompactedTensor, ...]:
-        """A verify's tensors before and after compaction."""
-        return self._verifies.compacted(index)
+    def at_hand(self, index: int) -> Drawn | None:
+        """A verify that was drawn before; None if it has to be read."""
+        return self._last_drawn.get(index)
+
+    def drawn(self, index: int) -> Drawn:
+        """One verify whole; of a long recording whole part files are read for it."""
+        found = cast("Drawn", self._draws.call("drawn", self.label, index))
+        self._last_drawn.keep(index, found)
+        return found
 
     def recomputed(self, index: int, on_progress: OnProgress) -> tuple[Recomputed, ...]:
         """A verify's result beside what the kernels make of its inputs."""
@@ -83,11 +98,11 @@ class RecordedProcess:
 
     def events(self, first_seq: int, last_seq: int) -> Iterator[Event]:
         """The recorded events of `[first_seq, last_seq]`; of a long recording whole part files are read for them."""
-        yield from self._answers.call("events", self.label, first_seq, last_seq)
+        yield from self._draws.call("events", self.label, first_seq, last_seq)
 
     def cut(self, first_seq: int, last_seq: int, most: int) -> Cut:
         """The events of `[first_seq, last_seq]` as JSON Lines, at most so many characters."""
-        return cast("Cut", self._answers.call("cut", self.label, first_seq, last_seq, most))
+        return cast("Cut", self._draws.call("cut", self.label, first_seq, last_seq, most))
 
     def history(self, question: Question) -> History:
         """The answer to a question about a slot, page, row or request."""
@@ -104,7 +119,7 @@ class RecordedProcess:
 
     def give_up(self) -> None:
         """End what is being worked out; whoever waits is told."""
-        for caller in (self._replays, self._through, self._answers):
+        for caller in (self._replays, self._through, self._answers, self._draws):
             caller.cancel()
 
     def series(self, on_progress: OnProgress) -> tuple[PoolSeries, ...]:
@@ -132,27 +147,32 @@ def inspection_of(
     check: Callable[[OnTold], CheckResult],
     laws: Mapping[str, Law],
     stop_check: Callable[[], None] = lambda: None,
+    *,
+    again: bool = False,
 ) -> Inspection:
-    """Look at `recording`; nothing is read yet."""
+    """Look at `recording`; nothing is read yet. `again`: it has grown, and is looked at until it has grown further."""
     make = partial(Answers, recording.path)
-    answers, replays, through = (
-        Apart(make, nice=FOR_KEYS),
-        Apart(make, nice=FOR_KEYS),
-        Apart(make, nice=BESIDE),
-    )
+    soon = not again and sum(process.rows for process in recording.processes) >= LONG
+    answers, replays, through = (Apart(make, nice=nice) for nice in (FOR_KEYS, FOR_KEYS, BESIDE))
+    draws = Apart(make, nice=FOR_KEYS) if soon else Within(make)
 
     def stop() -> None:
         stop_check()
-        for each in (answers, replays, through):
+        for each in (answers, replays, through, draws):
             each.close()
+
+    def prepare() -> None:
+        for each in (draws, replays):
+            each.begin()
 
     return Inspection(
         name=recording.path.name,
         processes=tuple(
-            RecordedProcess(process, answers, replays, through) for process in recording.processes
+            RecordedProcess(process, answers, replays, through, draws) for process in recording.processes
         ),
         check=check,
         stop=stop,
+        prepare=prepare if soon else lambda: None,
         laws=laws,
         ended=recording.manifest.get("clean_shutdown") is True,
         problems=tuple(str(problem) for problem in recording.problems),

@@ -16,6 +16,8 @@ from speckv_debug.viewers.tui.inspection import Inspection
 from speckv_debug.viewers.tui.outline import Outcome
 
 WAITING = "what could not be judged is known when the check is over"
+VERIFIES = "accept"
+"""The table of verifies."""
 NEEDED = ("accept", "move", "forward", "alloc", "free", "table_write", "lengths", "release", "cache")
 """Tables without whose every event much can't be told."""
 
@@ -40,6 +42,19 @@ def lacks(inspection: Inspection) -> Iterator[str]:
         partly = [table for table in NEEDED if not process.info.records(table)]
         if partly:
             yield f"{name}not recorded whole: {', '.join(partly)}"
+
+
+def no_verify(inspection: Inspection, label: str) -> str:
+    """Why no verify of a process is known, which need not mean that there was none."""
+    lost = [str(problem) for problem in inspection.problems if f"{label}/{VERIFIES}/" in str(problem)]
+    if lost:
+        return f"no verify can be read: {printable(lost[0])}"
+    process = inspection.process(label)
+    if not process.info.records(VERIFIES):
+        return f"no verify is known: the table {VERIFIES} was not recorded"
+    if not process.recorded(VERIFIES):
+        return f"no verify: no file of the table {VERIFIES} is there; either none ran, or the files were lost"
+    return f"no verify: the table {VERIFIES} is empty"
 
 
 def unknowns(outcome: Outcome | None) -> Iterator[str]:

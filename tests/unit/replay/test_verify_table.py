@@ -10,7 +10,7 @@ import pytest
 
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
-from speckv_debug.replay import verify_table
+from speckv_debug.replay import verify_windows
 from speckv_debug.replay.steps import StepIndex
 from speckv_debug.replay.verify_table import VerifyTable
 
@@ -21,8 +21,8 @@ EVERY = 7
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name.split(".")[0])
 def test_verifies_are_those_of_the_whole(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify_table, "NEAR", 8)
-    monkeypatch.setattr(verify_table, "BEHIND", 64)
+    monkeypatch.setattr(verify_windows, "NEAR", 8)
+    monkeypatch.setattr(verify_windows, "BEHIND", 64)
     import_jsonl(file, tmp_path / "x.speckv")
     for process in Recording.open(tmp_path / "x.speckv").processes:
         whole, table = StepIndex(process), VerifyTable(process)
@@ -36,7 +36,7 @@ def test_verifies_are_those_of_the_whole(file: Path, tmp_path: Path, monkeypatch
 def test_lengths_from_before_the_window_are_found(
     record: Callable[..., Recording], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verify_table, "NEAR", 4)
+    monkeypatch.setattr(verify_windows, "NEAR", 4)
     told = {"event": "lengths", "request": "1", "row": 1, "epoch": 1, "committed": 4, "allocated": 64}
     verify = {"event": "accept", "request": "1", "row": 1, "epoch": 1, "seq_len": 4, "accept_len": 1}
     process = record(told, *({**verify, "step": step} for step in range(40))).processes[0]

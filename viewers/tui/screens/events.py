@@ -13,11 +13,13 @@ from speckv_debug.viewers.tui.inspection import OnProgress
 from speckv_debug.viewers.tui.outline import Outcome
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
-from speckv_debug.viewers.tui.widgets.event_list import EventList, whole
-from speckv_debug.viewers.tui.widgets.lines import Said
+from speckv_debug.viewers.tui.widgets.event_detail import EventDetail
+from speckv_debug.viewers.tui.widgets.event_list import EventList
 from speckv_debug.viewers.tui.widgets.prompt import Prompt
 
 AROUND = 500
+ROOMY = 100
+"""Cells from which on the place on top leaves room for more; where there is none the keys below say how to read on."""
 
 
 class EventsScreen(InspectorScreen):
@@ -45,6 +47,7 @@ class EventsScreen(InspectorScreen):
     def __init__(self, process: str, seq: int) -> None:
         super().__init__()
         self._process, self._seq = process, seq
+        self._count = ""
 
     @property
     def process(self) -> str:
@@ -58,7 +61,7 @@ class EventsScreen(InspectorScreen):
 
     def body(self) -> ComposeResult:
         yield EventList(id="events")
-        yield Said(id="event")
+        yield EventDetail(id="event")
 
     def on_mount(self) -> None:
         self._begin()
@@ -74,11 +77,18 @@ class EventsScreen(InspectorScreen):
             self._begin()
 
     def _begin(self) -> None:
-        self.locate(self._process, f"events around {self._seq}", count="reading")
+        self._count = "reading"
+        self._name_place()
         self.ask(self._read, self._list, "reading")
 
     def asking_failed(self, why: str) -> None:
-        self.locate(self._process, f"events around {self._seq}", count=why)
+        self._count = why
+        self._name_place()
+
+    def _name_place(self) -> None:
+        event = self.query_one(EventList).chosen
+        table = f" ({event.table})" if event is not None and event.seq == self._seq else ""
+        self.locate(self._process, f"event {self._seq}{table}", count=self._count)
 
     def _read(self, tell: OnProgress) -> tuple[Event, ...]:
         """Runs beside the screen."""
@@ -89,10 +99,12 @@ class EventsScreen(InspectorScreen):
 
     def _list(self, events: tuple[Event, ...]) -> None:
         self.query_one(EventList).show(events, self._marked(), self._seq)
-        span = f"{events[0].seq:,} to {events[-1].seq:,}" if events else "none"
+        roomy = self.size.width >= ROOMY
+        span = f"{events[0].seq:,} to {events[-1].seq:,}" if events else "no event"
         _, last = self.inspector.inspection.process(self._process).span
-        rest = f" of {last:,}, ] reads on" if events and events[-1].seq < last else ""
-        self.locate(self._process, f"events around {self._seq}", count=f"events {span}{rest}")
+        rest = f" of {last:,}{', ] reads on' if roomy else ''}" if events and events[-1].seq < last else ""
+        self._count = f"{'events ' if roomy and events else ''}{span}{rest}"
+        self._name_place()
 
     def _marked(self) -> frozenset[int]:
         outcome = self.inspector.outcome
@@ -106,7 +118,8 @@ class EventsScreen(InspectorScreen):
         event = self.query_one(EventList).chosen
         if event is not None:
             self._seq = event.seq
-            self.query_one("#event", Said).say(whole(event))
+            self._name_place()
+            self.query_one(EventDetail).show(event)
 
     def on_line_list_chosen(self) -> None:
         lookup = self.inspector.lookups.get(self._process)

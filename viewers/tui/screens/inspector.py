@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.timer import Timer
 
 from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.outline import Outcome
-from speckv_debug.viewers.tui.screens.asking import AskingScreen
+from speckv_debug.viewers.tui.screens.asking import LONG_S, AskingScreen
 from speckv_debug.viewers.tui.widgets.key_bar import KeyBar
 from speckv_debug.viewers.tui.widgets.place_bar import PlaceBar
 from speckv_debug.viewers.tui.widgets.prompt import Prompt
@@ -24,6 +25,9 @@ class InspectorScreen(AskingScreen):
     """A screen that knows its place and how the check stands."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "stop", "Give up", tooltip="Give up what is being worked out", id="go.give-up"),
+        Binding("tab", "part(1)", tooltip="Go to the next part of the screen", id="move.part", show=False),
+        Binding("shift+tab", "part(-1)", tooltip="Go to the part before", id="move.part-before", show=False),
         Binding(
             "slash", "find", "Find", key_display="/", tooltip="Find by a text", id="go.find", priority=True
         ),
@@ -37,6 +41,8 @@ class InspectorScreen(AskingScreen):
             priority=True,
         ),
     ]
+
+    _telling: Timer | None = None
 
     @property
     def inspector(self) -> InspectorApp:
@@ -55,6 +61,18 @@ class InspectorScreen(AskingScreen):
 
     def asking_changed(self) -> None:
         self.query_one(PlaceBar).waiting = self.asking
+        if self._telling is not None:
+            self._telling.stop()
+            self._telling = None
+        if self.can_give_up:
+            self._telling = self.set_timer(LONG_S, self._tell_key)
+        elif self.query_one(KeyBar).gives_up:
+            self.refresh_bindings()
+
+    def _tell_key(self) -> None:
+        """What takes a while can be given up."""
+        if self.is_attached:
+            self.refresh_bindings()
 
     def outcome_changed(self, outcome: Outcome | None) -> None:
         """The check has ended, or has not yet."""
@@ -94,7 +112,17 @@ class InspectorScreen(AskingScreen):
         """Nothing before the widgets are there; no second prompt, its keys are text then."""
         if action in ("find", "go_to"):
             return self.is_mounted and not self.query_one(Prompt).has_focus
+        if action == "stop":
+            return self.can_give_up
+        if action == "part":
+            return self.is_mounted and len(self.focus_chain) > 1
         return self.is_mounted
+
+    def action_stop(self) -> None:
+        self.inspector.give_up()
+
+    def action_part(self, by: int) -> None:
+        self.focus_next() if by > 0 else self.focus_previous()
 
     def action_go_to(self) -> None:
         self.query_one(Prompt).ask("go", "step, step request, request id · slot N, page N, row N, life id")

@@ -9,9 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
+from speckv_debug.model.finding import Severity
 from speckv_debug.replay.pool_series import PoolSeries
 from speckv_debug.viewers.tui import unjudged
 from speckv_debug.viewers.tui.headline import headline
+from speckv_debug.viewers.tui.inspection import InspectedProcess
 from speckv_debug.viewers.tui.outline import Entry, Outcome, consequences_of
 from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
 from speckv_debug.viewers.tui.screens.sheet import Sheet
@@ -102,24 +104,26 @@ class OverviewScreen(InspectorScreen):
     def _draw_verifies(self) -> None:
         lookup = self.inspector.lookups.get(self._process)
         if lookup is not None:
-            self.query_one(AcceptChart).show(lookup.steps.accept_len, lookup.steps.width)
+            why = "" if len(lookup) else unjudged.no_verify(self.inspector.inspection, self._process)
+            self.query_one(AcceptChart).show(lookup.steps.accept_len, lookup.steps.width, why)
 
     def _draw_recorded(self) -> None:
         app = self.inspector
         said = [*unjudged.lacks(app.inspection), *unjudged.unknowns(app.outcome)]
         whole = "nothing: every rule had all that it needs"
         self.query_one(MissingList).show(said, whole if app.outcome is not None else unjudged.WAITING)
-        found = () if app.outcome is None else app.outcome.entries
-        self.query_one(ProcessList).show(
-            [
-                ProcessLine(
-                    each.info,
-                    each.events_recorded,
-                    len(app.lookups[each.label]) if each.label in app.lookups else None,
-                    None if app.outcome is None else sum(e.finding.process == each.label for e in found),
-                )
-                for each in app.inspection.processes
-            ]
+        self.query_one(ProcessList).show([self._process_line(each) for each in app.inspection.processes])
+
+    def _process_line(self, process: InspectedProcess) -> ProcessLine:
+        outcome, lookup = self.inspector.outcome, self.inspector.lookups.get(process.label)
+        entries = () if outcome is None else outcome.entries
+        own = [entry.finding.severity for entry in entries if entry.finding.process == process.label]
+        return ProcessLine(
+            process.info,
+            process.events_recorded,
+            None if lookup is None else len(lookup),
+            None if outcome is None else len(own),
+            next((severity for severity in Severity if severity in own), None),
         )
 
     def outcome_changed(self, outcome: Outcome | None) -> None:
@@ -159,7 +163,7 @@ class OverviewScreen(InspectorScreen):
         law = None if entry is None else self.inspector.inspection.laws.get(entry.finding.rule)
         then = () if entry is None or outcome is None else consequences_of(outcome, entry)
         self.query_one(CauseDetail).show(None if entry is None else entry.finding, law, then)
-        self.query_one(FindingDetail).show(entry, law)
+        self.query_one(FindingDetail).show(entry, law, then)
 
     def on_line_list_chosen(self) -> None:
         if (entry := self.chosen) is not None:

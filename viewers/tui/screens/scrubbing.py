@@ -27,7 +27,6 @@ class ScrubbingScreen(InspectorScreen):
         Binding("right_curly_bracket", f"scrub({FAR})", key_display="}", tooltip="A hundred steps on", id="scrub.far", show=False),
         Binding("left_curly_bracket", f"scrub(-{FAR})", key_display="{", tooltip="A hundred steps back", id="scrub.far-back", show=False),
         Binding("e", "events", tooltip="Show the events around here", id="scrub.events", show=False),
-        Binding("x", "stop", tooltip="Give up what is being worked out", id="scrub.stop", show=False),
     ]  # fmt: skip
 
     def __init__(self, process: str, seq: int) -> None:
@@ -182,6 +181,3 @@ class ScrubbingScreen(InspectorScreen):
 
     def action_events(self) -> None:
         self.inspector.open_events(self._process, self._seq)
-
-    def action_stop(self) -> None:
-        self.inspector.inspection.process(self._process).give_up()

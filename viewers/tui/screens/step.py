@@ -10,10 +10,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from speckv_debug.replay.verify_details import Recomputed
+from speckv_debug.viewers.tui.drawn import Drawn
 from speckv_debug.viewers.tui.lookup import Ints, StepLookup
 from speckv_debug.viewers.tui.outline import Outcome
 from speckv_debug.viewers.tui.places import Place
-from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
+from speckv_debug.viewers.tui.screens.reading import READING, ReadingScreen
 from speckv_debug.viewers.tui.widgets.prompt import Prompt
 from speckv_debug.viewers.tui.widgets.step_list import StepList
 from speckv_debug.viewers.tui.widgets.step_view import StepView
@@ -21,7 +22,7 @@ from speckv_debug.viewers.tui.widgets.step_view import StepView
 ALONG = Binding.Group("Step", compact=True)
 
 
-class StepScreen(InspectorScreen):
+class StepScreen(ReadingScreen):
     """Draft tree, accept_index to slot, token strips, room."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -48,7 +49,6 @@ class StepScreen(InspectorScreen):
             id="step.replay",
         ),
         Binding("e", "events", tooltip="Show the events around this verify", id="step.events", show=False),
-        Binding("x", "stop", tooltip="Give up what is being worked out", id="step.stop", show=False),
     ]
 
     def __init__(self, place: Place) -> None:
@@ -93,28 +93,33 @@ class StepScreen(InspectorScreen):
             self._draw()
 
     def _draw(self) -> None:
-        place = self._place
-        steps, marks = self._lookup.steps, self.inspector.marks(place.process)
-        step = steps.verify(place.index)
-        self.query_one(StepView).show(
-            step,
-            marks.get(place.index, ()),
-            moves_recorded=self.inspector.moves_recorded(place.process),
-            tensors=self.inspector.inspection.process(place.process).compacted(place.index),
-        )
-        if place.index in marks:
-            self.action_replay()
+        place, marks = self._place, self.inspector.marks(self._place.process)
         history = self.query_one("#history", StepList)
         history.border_title = "All verifies of this request"
         history.show(self._lookup, self._own, marks, place.index)
-        self._name_place(step.step, step.request)
+        self._name_place()
+        self.read_verify(place)
 
-    def _name_place(self, step: int | None, request: str | None) -> None:
-        number = "step unknown" if step is None else f"step {step}"
-        name = "request unknown" if request is None else f"request {request}"
-        self.locate(
-            self._place.process, number, name, count=f"{self._place.index + 1:,} of {len(self._lookup):,}"
+    def verify_read(self, place: Place, drawn: Drawn) -> None:
+        marks = self.inspector.marks(place.process)
+        self.query_one(StepView).show(
+            drawn.step,
+            marks.get(place.index, ()),
+            moves_recorded=self.inspector.moves_recorded(place.process),
+            tensors=drawn.tensors,
         )
+        if place.index in marks:
+            self.action_replay()
+
+    def verify_awaited(self, words: str = READING) -> None:
+        self.query_one(StepView).wait(words)
+
+    def _name_place(self) -> None:
+        steps, index = self._lookup.steps, self._place.index
+        step, request = int(steps.step[index]), steps.request[index]
+        number = "step unknown" if step < 0 else f"step {step}"
+        name = "request unknown" if request is None else f"request {request}"
+        self.locate(self._place.process, number, name, count=f"{index + 1:,} of {len(self._lookup):,}")
 
     def action_replay(self) -> None:
         """Compute the verify again, beside the screen."""
@@ -129,9 +134,6 @@ class StepScreen(InspectorScreen):
 
     def asking_failed(self, why: str) -> None:
         self.query_one(StepView).replayed((), f"not computed: {why}")
-
-    def action_stop(self) -> None:
-        self.inspector.inspection.process(self._place.process).give_up()
 
     def action_along(self, by: int) -> None:
         self._walk(self._own, by, "verify of this request")

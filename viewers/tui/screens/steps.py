@@ -10,16 +10,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from speckv_debug.viewers.tui.lookup import StepLookup
-from speckv_debug.viewers.tui.outline import Outcome
+from speckv_debug.viewers.tui.drawn import Drawn
+from speckv_debug.viewers.tui.lookup import Ints, StepLookup
+from speckv_debug.viewers.tui.outline import Marks, Outcome
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.filtered import FilteredScreen
+from speckv_debug.viewers.tui.screens.reading import READING, ReadingScreen
 from speckv_debug.viewers.tui.widgets.run_chart import RunChart
 from speckv_debug.viewers.tui.widgets.step_list import StepList
 from speckv_debug.viewers.tui.widgets.step_view import StepView
 
 
-class StepsScreen(FilteredScreen):
+class StepsScreen(FilteredScreen, ReadingScreen):
     """Jump to a step, filter by request, open one."""
 
     finds = "show steps of requests with this text"
@@ -72,8 +74,8 @@ class StepsScreen(FilteredScreen):
     def _list(self) -> None:
         lookup, marks = self._lookup, self.inspector.marks(self._process)
         shown = lookup.matching(self._text) if self._text else lookup.all()
-        marked = np.flatnonzero(np.isin(shown, list(marks)))
-        self.query_one(RunChart).show(lookup.steps.accept_len[shown], marked)
+        lengths = lookup.steps.accept_len[shown] if self._text else lookup.steps.accept_len
+        self.query_one(RunChart).show(lengths, lines_of(shown, marks))
         self.query_one(StepList).show(lookup, shown, marks, self._at)
         self._name_place()
 
@@ -94,14 +96,18 @@ class StepsScreen(FilteredScreen):
         self.call_after_refresh(self._preview)
 
     def _preview(self) -> None:
-        preview = self.query_one(StepView)
-        if not preview.display or self._at is None:
-            return
-        preview.show(
-            self._lookup.steps.verify(self._at),
-            self.inspector.marks(self._process).get(self._at, ()),
-            moves_recorded=self.inspector.moves_recorded(self._process),
+        if self.query_one(StepView).display and self.place is not None:
+            self.read_verify(self.place)
+
+    def verify_read(self, place: Place, drawn: Drawn) -> None:
+        self.query_one(StepView).show(
+            drawn.step,
+            self.inspector.marks(place.process).get(place.index, ()),
+            moves_recorded=self.inspector.moves_recorded(place.process),
         )
+
+    def verify_awaited(self, words: str = READING) -> None:
+        self.query_one(StepView).wait(words)
 
     @property
     def place(self) -> Place | None:
@@ -115,3 +121,12 @@ class StepsScreen(FilteredScreen):
     def action_events(self) -> None:
         if self._at is not None:
             self.inspector.open_events(self._process, int(self._lookup.steps.seq[self._at]))
+
+
+def lines_of(shown: Ints, marks: Marks) -> Ints:
+    """Where in `shown`, ascending, the marked verifies are."""
+    marked = np.fromiter(sorted(marks), np.int64, len(marks))
+    at = np.searchsorted(shown, marked)
+    there = at < len(shown)
+    there[there] = shown[at[there]] == marked[there]
+    return at[there]

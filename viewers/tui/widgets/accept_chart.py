@@ -22,9 +22,11 @@ class AcceptChart(Panel):
         super().__init__("Accepted rows a verify", id=id)
         self._lengths: Ints | None = None
         self._width = -1
+        self._why_none = ""
 
-    def show(self, accept_len: Ints, width: Ints) -> None:
-        """Draw these accept lengths of verifies with so many rows; negative ones are not known."""
+    def show(self, accept_len: Ints, width: Ints, why_none: str = "") -> None:
+        """Draw these accept lengths of verifies with so many rows, negative ones are not known; or say why there are none."""
+        self._why_none = why_none
         self._lengths, self._width = accept_len, int(width.max(initial=-1))
         self.redraw()
 
@@ -33,7 +35,8 @@ class AcceptChart(Panel):
             return [Content.styled("the verifies are being read", ink.FAINT)]
         known = self._lengths[self._lengths >= 0]
         if not len(known):
-            return [Content.styled("no accept length was recorded", ink.FAINT)]
+            why = self._why_none or "no accept length was recorded"
+            return Content.styled(why, ink.DOUBT if self._why_none else ink.FAINT).wrap(max(1, width))
         of = f" of {self._width}" if self._width >= 0 else ""
         unknown = len(self._lengths) - len(known)
         said = f"mean {known.mean():.2f}{of} · {amount(len(known), 'verify', 'verifies')}"

@@ -10,9 +10,11 @@ from textual.content import Content
 from speckv_debug.model.events import Event
 from speckv_debug.model.text import printable
 from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.drawing import hanging
 from speckv_debug.viewers.tui.widgets.line_list import LineList
 
 MOST = 512
+WIDE = 1 << 16
 NAMED = ("seq", "step", "t_ns", "lane", "request", "row", "epoch")
 
 
@@ -77,13 +79,14 @@ def _values(event: Event) -> Iterator[str]:
             yield f"{name} {_shown(value)}"
 
 
-def whole(event: Event) -> Content:
-    """Every recorded column of one event, a line each, lists up to their first 512 items."""
+def whole(event: Event, width: int = WIDE) -> Content:
+    """Every recorded column of one event, each on lines of its own, lists up to their first 512 items."""
     lines = [Content.styled(f"{event.table} event {event.seq}", ink.STRONG)]
     for field in dataclasses.fields(event):
         value = getattr(event, field.name)
         if field.name != "seq" and value is not None:
-            lines.append(Content.assemble((f"{field.name:<18} ", ink.FAINT), _shown(value, most=MOST)))
+            name = Content.styled(f"{field.name:<18} ", ink.FAINT)
+            lines += hanging(name, Content(_shown(value, most=MOST)), width)
     return Content("\n").join(lines)
 
 

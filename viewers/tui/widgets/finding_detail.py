@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from textual.containers import ScrollableContainer
 from textual.content import Content
 
+from speckv_debug.model.consequences import summary
 from speckv_debug.model.finding import Finding
 from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
@@ -33,23 +34,26 @@ class FindingDetail(ScrollableContainer):
         super().__init__(id=id)
         self._entry: Entry | None = None
         self._law: Law | None = None
+        self._then: Sequence[Finding] = ()
 
     def compose(self) -> Iterator[Said]:
         yield Unwrapped()
 
-    def show(self, entry: Entry | None, law: Law | None) -> None:
-        """Draw `entry`, or nothing."""
-        self._entry, self._law = entry, law
+    def show(self, entry: Entry | None, law: Law | None, then: Sequence[Finding] = ()) -> None:
+        """Draw `entry` and, in a line, what follows from it; or nothing."""
+        self._entry, self._law, self._then = entry, law, then
         self.on_resize()
         self.scroll_home(animate=False)
 
     def on_resize(self) -> None:
         width = self.scrollable_content_region.width
-        lines = [] if self._entry is None else finding_lines(self._entry, self._law, width)
+        lines = [] if self._entry is None else finding_lines(self._entry, self._law, width, self._then)
         self.query_one(Said).say(*lines)
 
 
-def finding_lines(entry: Entry, law: Law | None, width: int) -> Iterator[Content]:
+def finding_lines(
+    entry: Entry, law: Law | None, width: int, then: Sequence[Finding] = ()
+) -> Iterator[Content]:
     """The whole finding as lines of at most `width` cells; only the narrowest evidence table may be wider."""
     finding = entry.finding
     title = Content.assemble((finding.rule, ink.STRONG), (f" · {where(finding, True)}", ink.PLACE))
@@ -62,6 +66,7 @@ def finding_lines(entry: Entry, law: Law | None, width: int) -> Iterator[Content
         yield from _field(name, text, width)
     if law is not None:
         yield from _field("look at", law.look_at, width)
+    yield from _field("then", summary(then), width)
     for evidence in finding.evidence:
         yield Content("")
         yield from evidence_lines(evidence, width)

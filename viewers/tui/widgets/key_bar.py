@@ -12,7 +12,8 @@ from textual.dom import DOMNode
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.widgets.lines import Lines
 
-FIRST = ("help", "quit")
+STOP = "stop"
+FIRST = (STOP, "help", "quit")
 """Actions whose keys stand first where there is no room for all: help names the others."""
 Key = tuple[str, str, Binding, DOMNode]
 """As it is shown, its word, what it is bound to, and whose it is."""
@@ -20,6 +21,15 @@ Key = tuple[str, str, Binding, DOMNode]
 
 class KeyBar(Lines):
     """Keys with their words, as many as fit as a whole; a click does what the key does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._gives_up = False
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether the key is named with which one gives up what is being worked out."""
+        return self._gives_up
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, lambda screen: self.redraw())
@@ -57,6 +67,8 @@ class KeyBar(Lines):
             binding, group = active.binding, active.binding.group
             if not (binding.show and binding.description and active.enabled):
                 continue
+            if binding.action == STOP and not getattr(self.screen, "asks_long", False):
+                continue
             name, word = binding.id or binding.action, binding.description
             key = self.app.get_key_display(binding)
             if group is not None and name not in seen:
@@ -65,7 +77,8 @@ class KeyBar(Lines):
             elif group is None:
                 shown.setdefault(name, (key, word, binding, active.node))
             seen.add(name)
-        yield from shown.values()
+        self._gives_up = STOP in {binding.action for _, _, binding, _ in shown.values()}
+        yield from sorted(shown.values(), key=lambda key: key[2].action != STOP)
 
     def _palette(self) -> Iterator[Key]:
         """The key that lists all commands: for where there is room."""

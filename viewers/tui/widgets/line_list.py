@@ -150,6 +150,11 @@ class LineList(ScrollView, can_focus=True):
             return Strip.blank(width, self.visual_style.rich_style)
         return self._line_strip(index, width)
 
+    @property
+    def _sign(self) -> str:
+        """At the cursor; where the keys go to another part of the screen it is a fainter one."""
+        return "› " if self.has_focus else "· "
+
     def _line_strip(self, index: int, width: int) -> Strip:
         here = index == self.cursor
         ground = self.get_visual_style("line-list--cursor") if here else self.visual_style
@@ -157,7 +162,7 @@ class LineList(ScrollView, can_focus=True):
         if found is None:
             if len(self._strips) >= MOST_KEPT:
                 self._strips.clear()
-            line = Content.assemble("› " if here else "  ", self.line(index, max(0, width - 2)))
+            line = Content.assemble(self._sign if here else "  ", self.line(index, max(0, width - 2)))
             found = self._strips[index, width, ground] = strip_of(line, width, ground)
         return found
 

@@ -45,8 +45,9 @@ class PlaceBar(Lines):
         self.redraw()
 
     def lines(self, width: int, height: int) -> Iterable[Content]:
-        count = f"{self.count} {WAITING}" if self.waiting else f"{self.count}  " if self.count else ""
-        right = Content.assemble((count, ink.FAINT), "  " if count else "", self.state)
+        right = self._right(self.count)
+        if width - right.cell_length - 2 < _least(self.crumbs):
+            right = self._right("")  # where one is comes before how far along
         if self.aside:
             fits = width - right.cell_length - len(self.aside) - 4 >= _least(self.crumbs)
             right = right.append(Content.styled(f"  {self.aside if fits else self.aside[0]}", ink.FAINT))
@@ -54,6 +55,10 @@ class PlaceBar(Lines):
         names = shortened(self.crumbs, room)
         left = Content.styled(BETWEEN, ink.FAINT).join(Content.styled(name, ink.STRONG) for name in names)
         yield Content.assemble(left.truncate(room, ellipsis=True, pad=True), "  ", right)
+
+    def _right(self, count: str) -> Content:
+        told = f"{count} {WAITING}" if self.waiting else f"{count}  " if count else ""
+        return Content.assemble((told, ink.FAINT), "  " if told else "", self.state)
 
 
 def shortened(names: tuple[str, ...], room: int) -> list[str]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
+from speckv_debug.model.finding import Severity
 from speckv_debug.model.process import Process, Rank
 from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.tui import ink
+from speckv_debug.viewers.tui.widgets.finding_list import SIGNS
 from speckv_debug.viewers.tui.widgets.panel import Panel
 
 
@@ -21,6 +23,7 @@ class ProcessLine:
     events: int
     verifies: int | None
     findings: int | None
+    worst: Severity | None = None
 
 
 class ProcessList(Panel):
@@ -64,12 +67,12 @@ def _line(name: str, rank: str, each: ProcessLine, wide: tuple[int, int]) -> Con
     facts += [] if each.verifies is None else [amount(each.verifies, "verify", "verifies")]
     facts += [] if each.info.host is None else [f"host {printable(each.info.host)}"]
     facts += [] if each.info.pid is None else [f"pid {each.info.pid}"]
-    mark = ("✗ ", ink.BAD) if each.findings else "  "
+    sign, style = SIGNS[each.worst] if each.worst else ("", "")
     told = "" if not each.findings else f"{amount(each.findings, 'finding')} · "
     return Content.assemble(
-        mark,
+        (f"{sign[:1]:1} ", style),
         (f"{name:<{wide[0]}}  ", ink.PLACE),
         f"{rank:<{wide[1]}}  ",
-        (told, ink.BAD),
+        (told, style),
         (" · ".join(facts), ink.FAINT),
     )

@@ -53,10 +53,10 @@ def columns(accept_len: Ints, width: int) -> str:
     cells = max(0, min(width, len(accept_len)))
     if not cells:
         return ""
-    column = np.arange(len(accept_len)) * cells // len(accept_len)
+    starts = -(-np.arange(cells) * len(accept_len) // cells)
     known = accept_len >= 0
-    total = np.bincount(column[known], accept_len[known], cells)
-    seen = np.bincount(column[known], minlength=cells)
+    total = np.add.reduceat(np.where(known, accept_len, 0), starts)
+    seen = np.add.reduceat(known, starts, dtype=np.int64)
     mean = np.divide(total, seen, out=np.zeros(cells), where=seen > 0)
     height = np.ceil(mean * 8 / max(1.0, float(accept_len.max()))).astype(int)
     return "".join(COLUMNS[h] for h in height)

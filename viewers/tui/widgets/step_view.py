@@ -7,19 +7,33 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.layout import Layout
+from textual.layouts.grid import GridLayout
 
 from speckv_debug.model.finding import Finding
+from speckv_debug.model.text import printable
 from speckv_debug.model.verify import VerifyStep
 from speckv_debug.replay.verify_details import CompactedTensor, Recomputed
+from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.widgets.compaction_panel import CompactionPanel
 from speckv_debug.viewers.tui.widgets.draft_tree import DraftTreePanel
 from speckv_debug.viewers.tui.widgets.findings_here import FindingsHere
+from speckv_debug.viewers.tui.widgets.lines import Said
 from speckv_debug.viewers.tui.widgets.move_table import MoveTable
 from speckv_debug.viewers.tui.widgets.replay_panel import ReplayPanel
 from speckv_debug.viewers.tui.widgets.room_bar import RoomBar
 from speckv_debug.viewers.tui.widgets.step_panel import StepPanel
 from speckv_debug.viewers.tui.widgets.token_strips import TokenStrips
 from speckv_debug.viewers.tui.widgets.verify_facts import VerifyFacts
+
+
+class Beside(Container):
+    """Panels that are as high as the highest of them where they stand side by side."""
+
+    def pre_layout(self, layout: Layout) -> None:
+        if isinstance(layout, GridLayout):
+            layout.stretch_height = True
 
 
 class StepView(VerticalScroll, inherit_bindings=False):
@@ -44,17 +58,31 @@ class StepView(VerticalScroll, inherit_bindings=False):
     ]
 
     def compose(self) -> ComposeResult:
-        yield VerifyFacts()
-        yield FindingsHere()
-        with Container(id="tree-and-moves"):
-            yield DraftTreePanel()
-            yield MoveTable()
-        with Container(id="strips-and-room"):
-            yield TokenStrips()
-            yield RoomBar()
-        with Container(id="compaction-and-replay"):
-            yield CompactionPanel()
-            yield ReplayPanel()
+        yield Said(id="awaited")
+        with Container(id="drawing"):
+            yield VerifyFacts()
+            yield FindingsHere()
+            with Beside(id="tree-and-moves"):
+                yield DraftTreePanel()
+                yield MoveTable()
+            with Beside(id="strips-and-room"):
+                yield TokenStrips()
+                yield RoomBar()
+            with Beside(id="compaction-and-replay"):
+                yield CompactionPanel()
+                yield ReplayPanel()
+
+    def on_mount(self) -> None:
+        self._show_drawing(False)
+
+    def wait(self, words: str) -> None:
+        """Say why there is no drawing."""
+        self.query_one("#awaited", Said).say(Content.styled(printable(words), ink.FAINT))
+        self._show_drawing(False)
+
+    def _show_drawing(self, shown: bool) -> None:
+        self.query_one("#drawing").display = shown
+        self.query_one("#awaited").display = not shown
 
     def show(
         self,
@@ -67,6 +95,7 @@ class StepView(VerticalScroll, inherit_bindings=False):
         """Draw `step`; `moves_recorded` tells whether an absent move is evidence. Without `tensors`, which are long to
         read, no compaction and no replay is drawn.
         """
+        self._show_drawing(True)
         self.query_one("#compaction-and-replay").display = tensors is not None
         self.query_one(CompactionPanel).tensors = tensors or ()
         self.replayed(())

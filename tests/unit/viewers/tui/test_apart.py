@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from speckv_debug.errors import UsageError
-from speckv_debug.viewers.tui.apart import Apart, Cancelled
+from speckv_debug.viewers.tui.apart import Apart, Cancelled, Within
 
 
 class Worker:
@@ -43,7 +43,7 @@ class Worker:
 def apart() -> Iterator[Apart]:
     made = Apart(Worker)
     yield made
-    made.cancel()
+    made.close()
 
 
 def test_one_object_answers_all_calls_in_another_process(
@@ -83,19 +83,43 @@ def test_a_call_can_be_given_up_and_the_next_one_starts_anew(apart: Apart) -> No
     assert apart.call("count")[0] == 1
 
 
-def test_a_call_behind_one_that_was_given_up_while_nothing_ran_is_answered() -> None:
+def test_giving_up_while_nothing_runs_keeps_what_was_worked_out() -> None:
     made = Apart(Worker)
     try:
-        for _ in range(3):
-            assert made.call("add", 1, 2) == 3
+        for number in (1, 2, 3):
+            assert made.call("count")[0] == number
             made.cancel()
     finally:
         made.close()
 
 
+def test_a_process_that_has_begun_answers_the_first_call() -> None:
+    made = Apart(Worker)
+    try:
+        made.begin()
+        begun = made._process
+        assert begun is not None
+        assert made.call("count")[1] == begun.pid
+    finally:
+        made.close()
+
+
+def test_what_is_asked_within_is_made_once_and_answers_here() -> None:
+    made = Within(Worker)
+    told: list[object] = []
+    made.begin()
+    assert made.call("count") == (1, os.getpid())
+    made.cancel()
+    assert made.call("count") == (2, os.getpid())
+    assert made.call("add", 2, 3, on_told=told.append) == 5
+    assert told == [0.5]
+    made.close()
+
+
 def test_what_is_closed_starts_no_process_any_more() -> None:
     made = Apart(Worker)
     made.close()
+    made.begin()
     with pytest.raises(Cancelled):
         made.call("add", 1, 2)
     assert made._process is None

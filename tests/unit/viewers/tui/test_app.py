@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import weakref
 from pathlib import Path
@@ -11,8 +12,9 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 
 from speckv_debug.model.finding import CheckResult, Known, Unknown
-from speckv_debug.viewers.tui import app as app_module
+from speckv_debug.model.process import Pool
 from speckv_debug.viewers.tui.app import InspectorApp
+from speckv_debug.viewers.tui.history import History, Question
 from speckv_debug.viewers.tui.keys import deeds
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.events import EventsScreen
@@ -189,7 +191,7 @@ async def test_nothing_judged_is_not_called_clean() -> None:
 async def test_a_run_without_verifies_shows_its_events() -> None:
     async with inspecting(inspection(clean, SmallProcess(SmallRun(0)))) as (app, pilot):
         await pilot.press("v")
-        await until(pilot, lambda: "no verify step was recorded" in text_of(app))
+        await until(pilot, lambda: "no verify: no file of the" in text_of(app))
         await pilot.press("e")
         await until(pilot, lambda: "finish" in text_of(app))
         assert here(app)[0] is EventsScreen
@@ -293,8 +295,7 @@ async def test_no_size_breaks_a_screen(size: tuple[int, int]) -> None:
         assert here(app) == (FindingsScreen, None)
 
 
-async def test_a_screen_that_was_left_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_module, "TIDY_S", 0.05)
+async def test_a_screen_that_was_left_is_let_go_of() -> None:
     async with inspecting() as (app, pilot):
         await pilot.press("v")
         left = weakref.ref(app.screen)
@@ -332,3 +333,59 @@ async def test_a_warning_alone_is_headed_by_the_sign_of_warnings() -> None:
     async with inspecting(inspection(lambda: warned)) as (app, _):
         assert "! 1 finding" in text_of(app).splitlines()[0]
         assert "! 1 root cause" in text_of(app) and "✗" not in text_of(app).splitlines()[0]
+
+
+async def test_a_slot_that_the_pool_can_not_have_is_refused_where_one_stands() -> None:
+    process = SmallProcess(SmallRun())
+    pool = Pool(name="full", kind="full", page_size=128, slots=65536)
+    process.info = dataclasses.replace(process.info, pools=(pool,))
+    async with inspecting(inspection(broken, process)) as (app, pilot):
+        await pilot.press("colon", *"slot 99999", "enter")
+        assert all(words in text_of(app) for words in ("no slot 99999", "slots are 128"))
+        assert here(app) == (FindingsScreen, None)
+        await pilot.press("colon", *"page 512", "enter")
+        assert all(words in text_of(app) for words in ("no page 512", "pages are 1 to"))
+        await pilot.press("colon", *"slot 1 nowhere", "enter")
+        assert "no pool nowhere" in text_of(app)
+        assert here(app) == (FindingsScreen, None)
+
+
+async def test_tab_goes_to_the_next_part_and_the_cursor_tells_where_the_keys_go() -> None:
+    async with inspecting() as (app, pilot):
+        assert "› ✗ E" in text_of(app)
+        await pilot.press("tab")
+        assert "· ✗ E" in text_of(app)
+        assert "›" not in text_of(app)
+        await pilot.press("shift+tab")
+        assert "› ✗ E" in text_of(app)
+
+
+async def test_the_key_that_gives_up_stands_first_while_something_takes_long() -> None:
+    go_on = threading.Event()
+
+    class Slow(SmallProcess):
+        def history(self, question: Question) -> History:
+            go_on.wait(60)
+            return super().history(question)
+
+    async with inspecting(inspection(broken, Slow(SmallRun()))) as (app, pilot):
+        await pilot.press("colon", *"slot 42082", "enter")
+        await until(pilot, lambda: text_of(app).splitlines()[-1].startswith(" x Give up"))
+        go_on.set()
+        await until(pilot, lambda: "x Give up" not in text_of(app))
+
+
+async def test_events_are_named_by_the_one_under_the_cursor() -> None:
+    async with inspecting() as (app, pilot):
+        await pilot.press("e")
+        await until(pilot, lambda: "▸ event 460 (accept)" in text_of(app))
+        await pilot.press("j")
+        assert "▸ event 461 (move)" in text_of(app)
+
+
+async def test_in_a_narrow_terminal_the_place_comes_before_how_far_along_it_is() -> None:
+    async with inspecting(place=Place(LABEL, 36), size=(60, 20)) as (app, _):
+        top = text_of(app).splitlines()[0]
+        assert "step 812 ▸ request 7" in top
+        assert top.startswith(" run.s")
+        assert "37 of 60" not in top

@@ -60,7 +60,7 @@ async def test_a_clean_recording_says_what_there_is_to_look_at() -> None:
 async def test_an_empty_recording_has_sentences_instead_of_charts() -> None:
     async with inspecting(inspection(clean, SmallProcess(SmallRun(0))), keys=()) as (app, pilot):
         await until(pilot, lambda: "no event moves a page" in text_of(app))
-        assert "no accept length was recorded" in text_of(app)
+        assert "no verify: no file of the table accept" in text_of(app)
 
 
 async def test_a_late_start_is_among_what_is_missing() -> None:

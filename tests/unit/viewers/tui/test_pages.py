@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 
 import numpy as np
@@ -17,10 +18,13 @@ from speckv_debug.viewers.tui.screens import events
 from speckv_debug.viewers.tui.screens.history import HistoryScreen
 from speckv_debug.viewers.tui.screens.pages import PagesScreen
 from speckv_debug.viewers.tui.screens.state import StateScreen
+from speckv_debug.viewers.tui.widgets.page_detail import PageDetail
 from speckv_debug.viewers.tui.widgets.page_grid import PageGrid
+from speckv_debug.viewers.tui.widgets.page_legend import PageLegend
 from speckv_debug.viewers.tui.widgets.place_bar import shortened
 from speckv_debug.viewers.tui.widgets.pool_chart import NO_POOLS, without_room
 from tests.inspected import SmallProcess, SmallRun, broken, clean, inspection, text_of
+from tests.inspected_pages import small_map
 from tests.inspecting import here, inspecting, until
 
 CONFLICT_ROW = "····7777 777777rr ··8✗8888 88r···LL LLLLTTTT TTTT··ss ··~·w··· ····!??·"
@@ -219,10 +223,10 @@ async def test_a_part_of_the_events_says_how_to_read_on_until_none_is_left(
         await pilot.press("e")
         await until(pilot, lambda: "events 310 to 611 of 700, ] reads on" in text_of(app))
         await pilot.press("right_square_bracket")
-        await until(pilot, lambda: "events around 610" in text_of(app))
+        await until(pilot, lambda: "event 610" in text_of(app))
         assert "reads on" not in text_of(app)
         await pilot.press("right_square_bracket")
-        await until(pilot, lambda: "events around 700" in text_of(app))
+        await until(pilot, lambda: "event 700" in text_of(app))
         await pilot.press("right_square_bracket")
         await until(pilot, lambda: "no later event was recorded" in text_of(app))
 
@@ -237,3 +241,16 @@ def test_kinds_without_room_are_named() -> None:
     words = ["requests", "tree", "sessions", "free", "unknown", "nobody's"]
     assert without_room(words, 6) == []
     assert without_room(words, 5) == ["sessions", "free"]
+
+
+def test_pages_of_a_window_are_held_as_the_main_pool_is() -> None:
+    found = dataclasses.replace(small_map(812), pool="swa", held_as="full")
+    found.use[:] = Use.GRANTED
+    legend = PageLegend()
+    legend.show(found, 1)
+    said = "\n".join(line.plain for line in legend.lines(60, 20))
+    assert "held as in pool full" in said
+    assert "committed" not in said
+    detail = PageDetail()
+    detail.show(found, found.first, None)
+    assert "held as in pool full" in "\n".join(line.plain for line in detail.lines(60, 20))

@@ -105,3 +105,12 @@ def test_a_step_of_any_length_is_refused_in_few_words(digits: int) -> None:
 def test_what_is_no_goal_is_refused(typed: str) -> None:
     with pytest.raises(UsageError, match="is no step"):
         parse_goal(typed)
+
+
+def test_a_long_id_is_cut_in_the_middle_and_the_nearest_are_named() -> None:
+    with pytest.raises(UsageError) as refused:
+        find_place(ONE, LABEL, None, "x" * 300)
+    assert refused.value.what == f"no verify of request {'x' * 20}…{'x' * 19}"
+    with pytest.raises(UsageError) as refused:
+        find_place(ONE, LABEL, None, "9")
+    assert refused.value.remedy == "nearest known: 8, 7"
