@@ -9,6 +9,7 @@ import numpy as np
 
 from speckv_debug.checks.rule import Indices, Rule, Scope
 from speckv_debug.model.text import events_missing, printable
+from speckv_debug.replay.left_out import why_dropped
 from speckv_debug.replay.ragged import Mask
 from speckv_debug.replay.view import ProcessView
 
@@ -46,6 +47,7 @@ def losses(view: ProcessView) -> tuple[Loss, ...]:
     """
     for table in view.process.present:
         view.columns(table)
+    view.leave_out()
     damaged = tuple(_damaged(view))
     return (*damaged, *_holes(view, damaged), *_drops(view), *_undeclared(view), *_senseless(view))
 
@@ -86,6 +88,20 @@ def dropped_rows(view: ProcessView, rule: Rule) -> int:
     return int(
         drops.ints("rows")[drops.texts("table").equal(rule.needs[0].partition(":")[0])].clip(min=0).sum()
     )
+
+
+def left_out(view: ProcessView, rule: Rule, scope: Scope) -> Mapping[str, int]:
+    """Why → how many events that a rule looks at are left out, since something in them means nothing."""
+    found: dict[str, int] = {}
+    if not view.left_out:  # what scopes look at is not asked for to say nothing
+        return found
+    read = (
+        _tables(rule, scope) | set(getattr(scope, "columns_from", ())) | set(getattr(scope, "at", None) or ())
+    )
+    for table, (_, reasons) in view.left_out.items():
+        if table in read:
+            found |= {why: len(rows) for why, rows in reasons.items()}
+    return found
 
 
 def _within(scope: Scope, rule: Rule, loss: Loss) -> Mask:
@@ -145,7 +161,7 @@ def _undeclared(view: ProcessView) -> Iterator[Loss]:
     declared = view.info.declared_pools
     if not view.info.pools:
         return
-    for table in view.process.present:
+    for table in _told_of(view):
         for name in sorted(view.pools_of(table) - declared):
             why = f"events of {table} name pool {printable(name)}, which the process line does not declare"
             yield Loss(first=0, last=END, table=table, why=why, column=True)
@@ -153,9 +169,14 @@ def _undeclared(view: ProcessView) -> Iterator[Loss]:
 
 def _senseless(view: ProcessView) -> Iterator[Loss]:
     """Tables with a word that decides what an event is and that nobody knows, or with a negative number of what is counted."""
-    for table in view.process.present:
+    for table in _told_of(view):
         for _, what in sorted(view.senseless_in(table)):
             yield Loss(first=0, last=END, table=table, why=f"events of {table} have {what}", column=True)
+
+
+def _told_of(view: ProcessView) -> Iterator[str]:
+    """Tables of which no event is left out by itself."""
+    return (table for table in view.process.present if table not in (view.left_out or {}))
 
 
 def _holes(view: ProcessView, damaged: tuple[Loss, ...]) -> Iterator[Loss]:
@@ -176,7 +197,4 @@ def _holes(view: ProcessView, damaged: tuple[Loss, ...]) -> Iterator[Loss]:
 def _drops(view: ProcessView) -> Iterator[Loss]:
     drops = view.columns("drop")
     for index, seq in enumerate(drops.ints("seq").tolist()):
-        table = drops.texts("table")[index]
-        yield Loss(
-            first=seq, last=seq, table=table, why=f"the recorder dropped rows of {table or 'some table'}"
-        )
+        yield Loss(first=seq, last=seq, table=drops.texts("table")[index], why=why_dropped(drops, index))

@@ -12,7 +12,7 @@ import numpy as np
 from speckv_debug.checks import RULES
 from speckv_debug.checks.explaining import OnError, finding_of
 from speckv_debug.checks.folding import FINDINGS_A_RULE, counted, folded, with_causes
-from speckv_debug.checks.missing import Loss, absent, dropped_rows, losses, lost, not_performed
+from speckv_debug.checks.missing import Loss, absent, dropped_rows, left_out, losses, lost, not_performed
 from speckv_debug.checks.progress import OnProgress, Progress
 from speckv_debug.checks.rule import Indices, Rule, Scope
 from speckv_debug.checks.selection import Replay, select
@@ -141,6 +141,8 @@ def _judge(
     try:
         scope: Scope = getattr(view, rule.scope)
         instances = len(scope)
+        for odd, events in left_out(view, rule, scope).items():
+            outcome.unknown[rule.id, odd] += events
         if (why := absent(view, rule)) is not None:
             outcome.unknown[rule.id, why] += instances
             return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -64,11 +64,21 @@ def senseless(name: str, table: pa.Table) -> Iterator[tuple[str, str]]:
     """
     for column, known in WORDS.get(name, {}).items():
         for word in sorted(_strange_words(table.column(column), set(known))):
-            yield column, f"{column} '{printable(word)}', which is none of {', '.join(known)}"
+            yield column, strange_word(column, word, known)
     for column in (c for c in COUNTED if c in COMMON or c in COLUMNS[name]):
         least = pc.min(table.column(column)).as_py()
         if least is not None and least < 0:
-            yield column, f"a negative {column}, {least}"
+            yield column, negative_number(column, least)
+
+
+def strange_word(column: str, word: str, known: Sequence[str]) -> str:
+    """A word that nobody knows, for people."""
+    return f"{column} '{printable(word)}', which is none of {', '.join(known)}"
+
+
+def negative_number(column: str, least: int) -> str:
+    """The least of the negative numbers of a column that counts from zero, for people."""
+    return f"a negative {column}, {least}"
 
 
 def _strange_words(column: pa.ChunkedArray, known: set[str]) -> set[str]:

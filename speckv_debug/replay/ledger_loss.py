@@ -9,6 +9,7 @@ import numpy as np
 
 from speckv_debug.replay.ledger_events import TABLES
 from speckv_debug.replay.ledger_facts import FAIL, JUDGED
+from speckv_debug.replay.left_out import why_dropped
 from speckv_debug.replay.ragged import NULL
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ def forget(ledger: Ledger, index: int) -> None:
     rows = ledger.events.rows["drop"]
     table = rows.texts("table")[index]
     if table not in HARMLESS:
-        ledger.lose(f"the recorder dropped rows of {table or 'some table'}")
-        ledger.dropped.append((_since(ledger, index), rows.ints("seq")[index], ledger.why))
+        ledger.lose(why_dropped(rows.columns, index))
+        if rows.ints("rows")[index] != 0:  # where an event was left out is known exactly
+            ledger.dropped.append((_since(ledger, index), rows.ints("seq")[index], ledger.why))
 
 
 def unproven(ledger: Ledger) -> None:

@@ -48,7 +48,8 @@ class Stretches:
     def dropped(self) -> Mask:
         """Stretches in which the recorder had to leave rows out, as it says itself."""
         starts = np.array([end for _, end in self.gaps], dtype=np.int64)
-        at = np.searchsorted(starts, self._columns("drop").ints("seq"), side="right")
+        drops = self._columns("drop")
+        at = np.searchsorted(starts, drops.ints("seq")[drops.ints("rows") != 0], side="right")
         return np.asarray(np.isin(np.arange(len(self)), at), dtype=np.bool_)
 
     @property

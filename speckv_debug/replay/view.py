@@ -16,6 +16,8 @@ from speckv_debug.model.process import Process
 from speckv_debug.recording.meaning import senseless
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.left_out import MOST, NEVER_LEFT_OUT, Reasons, as_drops, odd_events, without
+from speckv_debug.replay.ragged import Int64s
 from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.replay_view import ReplayScopes
 from speckv_debug.replay.state_view import StateScopes
@@ -59,6 +61,7 @@ class ProcessView(StateScopes, ReplayScopes):
 
     Attributes:
         formatted: Whether the recording says in which format it is written.
+        left_out: Table → its columns and the events of it that are not judged, once `leave_out` was called.
         kept: Whether `keep` was called since it was made or forgot.
         pools: Table → the pools that its events name, where all of it has been looked at.
         senseless: Table → what in it has no meaning, see `senseless_in`, where all of it has been looked at.
@@ -71,6 +74,7 @@ class ProcessView(StateScopes, ReplayScopes):
         self.kernels = Kernels(device)
         self._columns: dict[str, Columns] = {}
         self.formatted, self.kept = True, False
+        self.left_out: Mapping[str, tuple[Columns, Reasons]] | None = None
         self.pools: Mapping[str, AbstractSet[str]] = {}
         self.senseless: Mapping[str, AbstractSet[tuple[str, str]]] = {}
 
@@ -110,7 +114,35 @@ class ProcessView(StateScopes, ReplayScopes):
         process, processes, kernels, formatted = self.process, self.processes, self.kernels, self.formatted
         vars(self).clear()
         self.process, self.processes, self.kernels, self.formatted = process, processes, kernels, formatted
-        self._columns, self.kept, self.pools, self.senseless = {}, False, {}, {}
+        self._columns, self.kept, self.pools, self.senseless, self.left_out = {}, False, {}, {}, None
+
+    def leave_out(self) -> None:
+        """Look no more at events in which something means nothing, as if the recorder had dropped them: before any scope."""
+        if self.left_out is not None:
+            return
+        found = {name: self._odd_events(name) for name in self.process.present if name not in NEVER_LEFT_OUT}
+        self.left_out = {
+            name: odd for name, odd in found.items() if 0 < sum(map(len, odd[1].values())) <= MOST
+        }
+        for name, (_, reasons) in self.left_out.items():
+            self._columns[name] = Columns(without(self.process.table(name), reasons))
+        if self.left_out:
+            self._columns["drop"] = Columns(as_drops(self.process.table("drop"), self.left_out))
+            vars(self).pop("unanswered", None)
+
+    def _poolless(self) -> Int64s:
+        """`seq` of grants of pools that are not declared, those that are left out among them."""
+        if (left_out := (self.left_out or {}).get("alloc")) is not None:
+            return poolless(left_out[0], self.info)
+        odd = not {self.info.main_pool, *self.pools_of("alloc")} <= self.info.declared_pools
+        return poolless(self.columns("alloc"), self.info) if odd else np.empty(0, dtype=np.int64)
+
+    def _odd_events(self, table: str) -> tuple[Columns, Reasons]:
+        declared = self.info.declared_pools if self.info.pools else frozenset[str]()
+        if not (self.senseless_in(table) or (declared and self.pools_of(table) - declared)):
+            return self.columns(table), {}
+        columns = Columns(self.process.table(table))
+        return columns, odd_events(table, columns, declared)
 
     def senseless_in(self, table: str) -> AbstractSet[tuple[str, str]]:
         """Columns of a table that hold a value without a meaning, and what it is."""
@@ -141,8 +173,7 @@ class ProcessView(StateScopes, ReplayScopes):
         cut_off = any(problem.kind == "missing_end" for problem in process.problems)
         stretches = Stretches(process.gaps(), process.present, self.columns, cut_off)
         origin = Origin(info, formatted=self.formatted, events=len(stretches) > 0)
-        odd = not {info.main_pool, *self.pools_of("alloc")} <= info.declared_pools
-        grants = Loose(poolless(self.columns("alloc"), info) if odd else np.empty(0, dtype=np.int64))
+        grants = Loose(self._poolless())
         return United(stretches, origin, grants, Loose(self.unanswered))
 
 

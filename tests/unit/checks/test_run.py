@@ -109,8 +109,43 @@ def test_slots_of_a_pool_that_is_not_declared(record: Build, verify: Build) -> N
     assert not result.findings
     assert result.checked == {"OWN-DFREE": 0, "MOV-PAIR": 0}
     why = "events of {} name pool full, which the process line does not declare"
-    assert unknown(result, "OWN-DFREE") == {why.format("alloc"): 2}
+    assert unknown(result, "OWN-DFREE") == {why.format("alloc"): 1, why.format("free"): 2}
     assert unknown(result, "MOV-PAIR") == {why.format("move"): 1}
+
+
+OTHER = {"event": "free", "pool": "odd", "request": "a", "row": 1, "slots": [100], "step": 1}
+
+
+@pytest.mark.parametrize("odd", [OTHER, OTHER | {"pool": "full", "epoch": -2}])
+def test_a_single_event_that_means_nothing_leaves_what_comes_before_it(
+    odd: dict[str, Any], record: Build, verify: Build
+) -> None:
+    head = {"pools": [FULL], "tables": ["alloc", "free", "free_group"], "from_start": True}
+    lines = [ALLOC | {"epoch": 1}, *(free | {"epoch": 1} for free in FREES)]
+    result = check(record(*lines, odd, head=head), only=["OWN-DFREE"])
+    assert [f.first_seq for f in result.findings] == [2]
+    assert sum(unknown(result, "OWN-DFREE").values()) == 1 and result.checked["OWN-DFREE"] == 2
+    early = check(record(lines[0], odd, *lines[1:], head=head), only=["OWN-DFREE"])
+    assert [f.first_seq for f in early.findings] == [
+        3
+    ]  # of the first free it is not known, the second is one too many
+    assert early.checked["OWN-DFREE"] == 1
+
+
+def test_a_verify_that_means_nothing_leaves_the_others(record: Build, verify: Build) -> None:
+    odd = verify(step=2, seq_len=13, layout="bush")
+    wrong = verify(step=3, seq_len=16, accept_len=2)
+    result = check(record(verify(), odd, wrong), only=["ACC-COUNT", "LEN-SEQ"])
+    assert [(f.rule, f.step) for f in result.findings] == [("ACC-COUNT", 3)]
+    why = "events of accept have layout 'bush', which is none of tree, chain"
+    assert unknown(result, "ACC-COUNT") == {why: 1} and result.checked["ACC-COUNT"] == 2
+    assert unknown(result, "LEN-SEQ")[why] == 2 and result.checked["LEN-SEQ"] == 1
+
+
+def test_many_events_that_mean_nothing_leave_nothing_of_their_table(record: Build, verify: Build) -> None:
+    verifies = [verify(step=step, layout="bush") for step in range(1, 102)]
+    result = check(record(verify(), *verifies), only=["ACC-COUNT"])
+    assert sum(unknown(result, "ACC-COUNT").values()) == 102 and not result.checked["ACC-COUNT"]
 
 
 def test_a_kind_of_pool_that_is_not_known(record: Build, verify: Build) -> None:
@@ -135,7 +170,8 @@ def test_a_word_that_nobody_knows(record: Build, verify: Build) -> None:
 def test_a_negative_number_of_what_counts_from_zero(column: str, record: Build, verify: Build) -> None:
     recording = record(verify(bonus_token=4, **{column: -3}), verify(step=2))
     result = check(recording, only=["ACC-SHIFT"])
-    assert unknown(result, "ACC-SHIFT") == {f"events of accept have a negative {column}, -3": 2}
+    assert unknown(result, "ACC-SHIFT") == {f"events of accept have a negative {column}, -3": 1}
+    assert result.checked["ACC-SHIFT"] == 1
     assert not result.findings
 
 
