@@ -138,13 +138,33 @@ def test_a_fault_in_what_the_tree_keeps_of_states(fault: str, rule: str) -> None
     assert {finding.rule for finding in result.findings} == {rule}
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("release", ["0.5.15", "0.5.21", "0.5.23"])
+COMMITTING = [f"0.5.{patch}" for patch in range(14, 23)]
+"""Releases beside the last whose commit of recurrent states is a function of its own."""
+
+
+@pytest.mark.parametrize(
+    "release", ["0.5.23", *(pytest.param(release, marks=pytest.mark.full) for release in COMMITTING)]
+)
 def test_the_recurrent_state_behind_the_last_accepted_row_is_kept(release: str) -> None:
     told = run("real_mamba.py", release=release)
-    assert (told["failures"], told["kept"]) == ([], [3, 0])
-    commits = [(e["request"], e["row"], e["step_index"]) for e in told["events"]]
-    assert commits == [("a", 2, 3), ("b", 5, 0)]
+    assert (told["failures"], told["kept"]) == ([], [[3, 0], [2, 2]])
+    commits = [
+        (e["request"], e["row"], e["step_index"]) for e in told["events"] if e["event"] == "state_commit"
+    ]
+    assert commits == [("a", 2, 3), ("b", 5, 0), ("a", 2, 2), ("b", 5, 2)]
+    result = recorded(told, also=("state_commit",), pools=STATES).check("ST-MAMBA")
+    assert result.findings == () and result.unknown == ()
+    assert result.checked == {"ST-MAMBA": 8}, "four commits, and four verifies that a request goes on from"
+
+
+@pytest.mark.parametrize(("fault", "request_", "row"), [("other-index", "b", 5), ("other-row", "a", 5)])
+def test_a_commit_of_another_recurrent_state_is_found(fault: str, request_: str, row: int) -> None:
+    told = run("real_mamba.py", fault)
+    assert told["failures"] == []
+    result = recorded(told, also=("state_commit",), pools=STATES).check("ST-MAMBA")
+    roots = [finding for finding in result.findings if finding.cause is None]
+    assert {finding.rule for finding in result.findings} == {"ST-MAMBA"}
+    assert (roots[0].step, roots[0].request, roots[0].row) == (2, request_, row)
 
 
 @pytest.mark.full
