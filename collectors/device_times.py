@@ -17,19 +17,22 @@ class DeviceClock:
     Args:
         on_host: Whether the device is the CPU.
         query: Whether an event is done, asked by any thread.
+        kind: The device's type.
     """
 
-    def __init__(self, on_host: bool, query: Callable[[Any], bool] = lambda event: True) -> None:
-        self._on_host, self.query = on_host, query
+    def __init__(
+        self, on_host: bool, query: Callable[[Any], bool] = lambda event: True, kind: str = "cuda"
+    ) -> None:
+        self._on_host, self.query, self._kind = on_host, query, kind
         self._last: Any = None
         if not on_host:
-            self._last = _marked()
+            self._last = _marked(kind)
             self._last.synchronize()
         self._last_ns = time.time_ns()
 
     def now(self) -> Moment:
         """The moment at which the device gets here."""
-        return Moment(self, None if self._on_host else _marked(), time.time_ns())
+        return Moment(self, None if self._on_host else _marked(self._kind), time.time_ns())
 
     def since_epoch(self, event: Any) -> int:
         """The time of an event that is done; asked by one thread, in about the order of the events."""
@@ -83,10 +86,10 @@ class Span:
         return None if self._end is None else self._end.resolve()
 
 
-def _marked() -> Any:
+def _marked(kind: str) -> Any:
     import torch
 
-    cuda: Any = torch.cuda
-    event = cuda.Event(enable_timing=True)
+    module: Any = torch.cuda if kind == "cuda" else torch.get_device_module(kind)
+    event = module.Event(enable_timing=True)
     event.record()
     return event

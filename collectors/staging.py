@@ -1,6 +1,6 @@
 """Values of device tensors on their way to the host, without a synchronisation of the engine's thread.
 
-On a GPU a value waits until `send` is called, or `step` often enough: then one launch on the engine's own stream takes all
+On a GPU, or another accelerator, a value waits until `send` is called, or `step` often enough: then one launch on the engine's own stream takes all
 that waits to pinned memory, and the writer thread asks whether it has arrived. On the CPU a value is copied at once; only
 groups, which may wait for those of the next steps, do so there too.
 """
@@ -40,7 +40,7 @@ __all__ = [
 
 PREPARED_SLOTS = 128
 _outboxes: dict[Any, Outbox] = {}
-_is_away = attrgetter("is_cuda")
+_is_here = attrgetter("is_cpu")
 
 
 class Later(Protocol):
@@ -53,10 +53,10 @@ def stage(tensor: Any, *, settled: bool = False) -> Staged:
     """Take the values of an integer tensor; never waits for the device.
 
     Args:
-        tensor: Any shape; on the CPU or on a CUDA device.
+        tensor: Any shape; on the CPU or on a device that torch has a module for.
         settled: Nobody writes to it before the step's `send`, so that it needs no copy of its own until then.
     """
-    if not _is_away(tensor):
+    if _is_here(tensor):
         return Staged(np.array(tensor.detach().reshape(-1).numpy(), copy=True))
     if not tensor.numel():
         return Staged(np.empty(0, np.int64))
@@ -70,7 +70,7 @@ def stage_all(tensors: Sequence[Any]) -> tuple[Load, Sequence[int | None]]:
         tensors: As for `stage`; None has no place. The first one is none.
     """
     there = [each for each in tensors if each is not None]
-    if not _is_away(tensors[0]):
+    if _is_here(tensors[0]):
         load = Load([np.array(each.detach().reshape(-1).numpy(), copy=True) for each in there])
         return load, _places(tensors, range(len(there)))
     long()
@@ -131,7 +131,7 @@ def stage_windows(table: Any, rows: Any, starts: Any, width: int) -> Staged | No
         starts: [n], on that device.
         width: Entries of each; what would lie past the end of a row repeats its last one.
     """
-    if not _is_away(table):
+    if _is_here(table):
         return None
     outbox = _outbox(table.device)
     found = outbox.device.windows(table, rows, starts, width)
@@ -145,7 +145,7 @@ def clock(device: Any) -> DeviceClock:
     """A clock of the device's own times; waits once for the device, before an engine's first step."""
     if device.type == "cpu":
         return DeviceClock(on_host=True)
-    return DeviceClock(on_host=False, query=_outbox(device).device.query)
+    return DeviceClock(on_host=False, query=_outbox(device).device.query, kind=device.type)
 
 
 def prepare(device: Any) -> None:
@@ -179,9 +179,13 @@ def _device(device: Any) -> Device:
         from speckv_debug.collectors.host_device import HostDevice
 
         return HostDevice()
-    from speckv_debug.collectors.cuda_device import CudaDevice
+    if device.type == "cuda":
+        from speckv_debug.collectors.cuda_device import CudaDevice
 
-    return CudaDevice(device)
+        return CudaDevice(device)
+    from speckv_debug.collectors.other_device import OtherDevice
+
+    return OtherDevice(device)
 
 
 def _copied(tensor: Any) -> Any:

@@ -80,9 +80,17 @@ def pools(engine: Engine) -> tuple[dict[str, Any], ...]:
         {"name": "full", "kind": "full", **shared, "namespace": "target", **_content(engine.target_pool)}
     ]
     if engine.has_window:
-        size = int(engine.allocator.size_swa) // engine.page_size * engine.page_size
         content = _content(getattr(engine.target_pool, "swa_kv_pool", None))
-        found.append({"name": "swa", "kind": "swa", **shared, "slots": size, "namespace": "swa", **content})
+        found.append(
+            {
+                "name": "swa",
+                "kind": "swa",
+                **shared,
+                "slots": engine.window_slots,
+                "namespace": "swa",
+                **content,
+            }
+        )
     for pool in engine.draft_pools():
         entry = {"name": "draft", "kind": "draft", **shared, "namespace": "draft", "allocated_by": "full"}
         found.append({**entry, **_content(pool)})
@@ -147,6 +155,7 @@ def settings(engine: Engine) -> dict[str, Any]:
         "context_len": getattr(engine.target_runner.model_config, "context_len", None),
         **_rings(engine),
         **(_window(engine) if engine.has_window else {}),
+        "unified_memory": False if _has_pools_apart(engine) else None,
         "prefill_aware_swa": bool(getattr(engine.target_runner, "prefill_aware_swa", False)) or None,
         "encoder_decoder": engine.has_encoder or None,
         "strip_thinking_cache": bool(engine.argument("strip_thinking_cache", False)) or None,
@@ -167,6 +176,11 @@ def _rings(engine: Engine) -> dict[str, Any]:
     done = None if cleared else "not performed"
     sizes = of_c4 | {"c128_ring_size": int(c128.ring_size)}
     return sizes | {"online_c128": is_online() or None, "c128_draft_clear": done}
+
+
+def _has_pools_apart(engine: Engine) -> bool:
+    """Whether the pools of all layers and of those with a window surely have memory of their own."""
+    return engine.has_window and not engine.shares_memory and not engine.has_recurrent_state
 
 
 def _window(engine: Engine) -> dict[str, Any]:

@@ -127,6 +127,11 @@ class Engine:
         return mapped and not getattr(allocator, "_swa_req_ring", False) and not self.is_all_window
 
     @property
+    def window_slots(self) -> int:
+        """Slots of whole pages in the pool of sliding-window layers."""
+        return int(self.allocator.size_swa) // self.page_size * self.page_size
+
+    @property
     def full_side(self) -> Any:
         """The full pool's own allocator, where another has it and a window's at its sides; None elsewhere."""
         both = all(hasattr(self.allocator, f"{side}_attn_allocator") for side in ("full", "swa"))

@@ -12,7 +12,7 @@ from speckv_debug.collectors.hooking import Hook, Methods, Steps, Target
 from speckv_debug.collectors.sglang import targets
 from speckv_debug.collectors.sglang.journal import FORWARD, PREPARE, SETTLE
 from speckv_debug.collectors.sglang.levels import DETAILED
-from speckv_debug.collectors.sglang.pool_account import PoolAccount, columns
+from speckv_debug.collectors.sglang.pool_account import PoolAccount, columns, of_window
 from speckv_debug.collectors.sglang.references import counted
 from speckv_debug.collectors.sglang.requests import NO_BATCH, Batch, Identity
 from speckv_debug.collectors.sglang.scene import Scene
@@ -140,5 +140,8 @@ class LoopHooks:
     def pool_stat(self) -> None:
         """The engine's own account, all on the host."""
         self._scene.journal.defer("pool_stat", 1, None, columns, *self._account.figures())
-        if self._scene.engine.counts_references:
-            self._scene.journal.emit("pool_stat", **counted(self._scene.engine))
+        engine = self._scene.engine
+        if engine.has_window and not engine.shares_memory:
+            self._scene.journal.emit("pool_stat", **of_window(engine))
+        if engine.counts_references:
+            self._scene.journal.emit("pool_stat", **counted(engine))

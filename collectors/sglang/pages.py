@@ -34,6 +34,7 @@ class PageHooks:
         self._given_up = 0
         self._queued: list[Any] = []
         self._maps = scene.engine.has_window and scene.level >= DETAILED
+        self._writes_past = self._maps and not hasattr(scene.engine.allocator, targets.CLEARS_PEERS[0])
         self._full = scene.engine.full_side
 
     def functions(self) -> Iterator[tuple[Target, Hook]]:
@@ -110,10 +111,15 @@ class PageHooks:
         yield from self._freeing(call, peers=False)
 
     def free_inner(self, call: Call) -> Steps:
-        """The full side's own free, which the tree calls past the allocator that has both sides, as it evicts (with a window)."""
+        """The full side's own free, which the tree calls past the allocator that has both sides, as it evicts (with a window).
+
+        0.5.15 to 0.5.18 write zeros to the mapping before, where the tree has given the peers to other slots.
+        """
         if call["self"] is not self._full:
             yield
             return
+        if self._writes_past and "free" not in self._inside and tensor_like(slots := call.get("free_index")):
+            record_peers(self._scene, slots)
         yield from self._freeing(call, peers=False, allocator=self._scene.engine.allocator)
 
     def _freeing(self, call: Call, *, peers: bool, allocator: Any = None) -> Steps:

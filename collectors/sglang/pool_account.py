@@ -1,4 +1,4 @@
-"""The engine's own account of its main pool, counted as SGLang's leak check (`_check_full_pool`) counts it."""
+"""The engine's own account of its pools, counted as SGLang's leak check counts them (`_check_full_pool`, `_check_swa_pool`)."""
 
 from __future__ import annotations
 
@@ -37,6 +37,19 @@ def columns(available: Any, evictable: Any, protected: Any, session: Any, total:
     counts = {"available": available, "evictable": evictable, "protected": protected}
     whole = {name: None if count is None else int(count) for name, count in counts.items()}
     return {"pool": "full", **whole, "session": session, "total": total}
+
+
+def of_window(engine: Engine) -> dict[str, Any]:
+    """The columns of `pool_stat` for the pool of a sliding window; host integers."""
+    allocator, tree = engine.allocator, engine.tree
+    parted = tree.supports_swa()  # the tree of others has no part of it
+    return {
+        "pool": "swa",
+        "available": int(allocator.swa_available_size()),
+        "evictable": int(tree.swa_evictable_size()) if parted else 0,
+        "protected": int(tree.swa_protected_size()) if parted else 0,
+        "total": engine.window_slots,
+    }
 
 
 def _supports_mamba(tree: Any) -> bool:

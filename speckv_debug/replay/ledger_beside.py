@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 UNPAGED = "the pages of the pool can't be followed: no page size or no grants"
 BESIDE = "holders are followed in the main pool only"
+UNMAPPED = "which slots of the window's pool are peers is not known"
 UNGRANTED = "a page of the pool was not seen granted"
 
 
@@ -130,6 +131,8 @@ class BesidePools:
         ledger, space = self._ledger, int(self._spaces[index])
         book, limits = ledger.books[space], ledger.namespaces.all[space]
         total = ledger.events.rows["pool_stat"].ints("total")[index]
+        if not book.paged and limits.paged and self._has_peers(space):
+            return self._judge_peers(index, limits.page_size)
         if not limits.paged or (not book.paged and not ledger.seen_whole):
             code = ledger.facts.reason(UNPAGED)
         elif (book.pending >= 0).any():
@@ -141,3 +144,24 @@ class BesidePools:
             held = int(book.counts[HELD]) * limits.page_size
             self.free[index] = total - held if total != NULL else NULL
         ledger.facts.mark("totals", "pool_stat", index, code)
+
+    def _judge_peers(self, index: int, size: int) -> None:
+        """A settled point of a window's pool whose grants nobody tells: what is free there has no peer in any of its slots."""
+        ledger, stats = self._ledger, self._ledger.events.rows["pool_stat"]
+        window, seq, code = ledger.events.window, stats.ints("seq")[index], PASS
+        if self._in_group(seq):
+            code = ledger.facts.reason(IN_GROUP)
+        elif not ledger.seen_whole:
+            code = ledger.why
+        elif window.untold_at(seq) or not ledger.info.records("swa_map"):
+            code = ledger.facts.reason(UNMAPPED)
+        else:
+            total = stats.ints("total")[index]
+            self.free[index] = total - window.pages_mapped(size, seq) * size if total != NULL else NULL
+        ledger.facts.mark("totals", "pool_stat", index, code)
+
+    def _in_group(self, seq: int) -> bool:
+        """Whether a free group is open: its peers are given up, and their pages have not come back."""
+        groups = self._ledger.events.rows["free_group"].columns
+        before, action = groups.ints("seq") < seq, groups.texts("action")
+        return int((before & action.equal("begin")).sum()) > int((before & action.equal("end")).sum())

@@ -43,6 +43,7 @@ class WindowWrites:
         self._columns, self._info, self._spaces = columns, info, spaces
         self.pool = window_of(info)
         self._forward = columns("forward")
+        self._mapped: dict[int, int] | None = None
         self.told = self.pool is not None and (info.records("swa_map") or len(columns("swa_map")) > 0)
         self._rows = self._written_to_it() if self.told else np.empty(0, dtype=np.int64)
 
@@ -77,8 +78,20 @@ class WindowWrites:
 
     def untold_before(self, row: int) -> bool:
         """Whether some change of the mapping before a row does not say what it changed."""
+        return self.untold_at(int(self._forward.ints("seq")[row]))
+
+    def untold_at(self, seq: int) -> bool:
+        """The same before an event."""
         silent = self._columns("swa_map").ints("seq")[~self._entries.told]
-        return bool((silent < self._forward.ints("seq")[row]).any())
+        return bool((silent < seq).any())
+
+    def pages_mapped(self, size: int, seq: int) -> int:
+        """How many pages of the window's pool hold a peer at a `pool_stat`, by its `seq`."""
+        if self._mapped is None:
+            stats = self._columns("pool_stat").ints("seq")
+            counts = self._entries.pages_mapped(size, stats)
+            self._mapped = dict(zip(stats.tolist(), counts.tolist(), strict=True))
+        return self._mapped[seq]
 
     def carried(self) -> Columns:
         """The mapping as it stands behind these events, as one change of it."""

@@ -34,6 +34,18 @@ def skipped_move() -> None:
     _replace(move, skipped)
 
 
+def window_left_behind() -> None:
+    """The layers with a window are left out of the mover's calls, from the sixth call on."""
+    from sglang.srt.mem_cache.swa_memory_pool import SWAKVPool
+
+    move, calls = SWAKVPool.move_kv_cache, _Calls()
+
+    def full_alone(pool: Any, *locations: Any) -> Any:
+        return pool.full_kv_pool.move_kv_cache(*locations) if calls.is_bad() else move(pool, *locations)
+
+    SWAKVPool.move_kv_cache = full_alone
+
+
 def leaked_tail() -> None:
     """The over-allocated tail of one request is not freed: the second that ends keeps its own."""
     module = importlib.import_module("sglang.srt.mem_cache.common")
@@ -105,6 +117,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "short-commit": short_commit,
     "late-commit": late_commit,
     "untranslated-window": untranslated_window,
+    "window-left-behind": window_left_behind,
 }
 
 

@@ -3,11 +3,13 @@
     python tests/engine/real_dsv4.py DIR
 
 DIR is the folder that holds the package `sglang`. The classes are SGLang's own, made bare with the few attributes that
-they read; the clear of rejected states is its Triton kernel, interpreted. Prints a run for each of RUNS.
+they read; the clear of rejected states is its Triton kernel, interpreted. Prints a run for each of RUNS; before 0.5.18 pages
+are not counted, and only those of rings are made.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 import types
@@ -20,6 +22,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import building
 from recorded import Events
 
+RELEASE = int(sys.argv[1].rpartition(".")[2]) if len(sys.argv) > 1 else 0
+"""Of 0.5."""
+COUNTED = RELEASE >= 18
+OF_PAGES = ("named-twice", "released-twice", "moved-page")
 ROWS, PAGE, PAGES, RING, WIDTH, HEAD, SWA_PAGE = 4, 4, 16, 8, 4, 8, 8
 RUNS = (
     *(("none", 2), ("none", 3), ("named-twice", 2), ("released-twice", 2), ("moved-page", 2)),
@@ -32,7 +38,8 @@ def main() -> None:
     """Boot, run, print."""
     building.boot(sys.argv[1], 1, "triton")
     sys.modules.setdefault("torch_npu", types.ModuleType("torch_npu"))
-    runs = {f"{fault} {level}": run(fault, level) for fault, level in RUNS}
+    wanted = [(fault, level) for fault, level in RUNS if COUNTED or fault not in OF_PAGES]
+    runs = {f"{fault} {level}": run(fault, level) for fault, level in wanted}
     print(json.dumps(runs | {"addresses": _addresses()}))
 
 
@@ -43,7 +50,7 @@ def _addresses() -> dict[str, Any]:
 
     sizes = {"size": (ROWS + 1) * RING, "ring_size": RING, "head_dim": HEAD, "swa_page_size": SWA_PAGE}
     made = {"dtype": torch.float32, "device": "cpu", "enable_memory_saver": False}
-    pool = CompressStatePool(**sizes, **made, overlap=True, ratio=4)
+    pool = _made(CompressStatePool, **sizes, **made, overlap=True, ratio=4)
     rows, positions = torch.tensor([2, 2, 3, 1]), torch.tensor([5, 13, 8, -1])
     peers = torch.tensor([0, 5, 9, 19, -1])
     return {
@@ -60,14 +67,17 @@ def run(fault: str, level: int) -> dict[str, Any]:
     module.clear_unaccepted_c128_draft_states = _faulty(clear, fault)
     allocator, table, pool = _allocator(), _table(), _pool(module)
     allocator._kvcache, table._dsv4_allocator = pool, allocator
+    if RELEASE < 21 and COUNTED:  # the allocator asks for it by name
+        allocator.get_kvcache = lambda: pool
     events = Events(allocator)
     try:
         with events.recording("EAGLE", level, table=table, target_pool=pool) as scene:
-            _pages(scene, allocator, table, fault)
+            if COUNTED:
+                _pages(scene, allocator, table, fault)
             _rings(scene, pool, fault)
     finally:
         module.clear_unaccepted_c128_draft_states = clear
-    counts = allocator.c128_page_refcount.tolist()
+    counts = allocator.c128_page_refcount.tolist() if COUNTED else []
     return {"events": events.rows, "failures": events.failures, "counts": counts}
 
 
@@ -80,13 +90,13 @@ def _pages(scene: Any, allocator: Any, table: Any, fault: str) -> None:
     table.alloc([a])
     slots = allocator.c128_attn_allocator.alloc(2 * PAGE)
     pages = slots[::PAGE] // PAGE
-    allocator.replace_req_c128_prefix(a.kv.req_pool_idx, pages, table)
+    allocator.replace_req_c128_prefix(_row(a), pages, table)
     allocator.retain_c128_pages(pages[:1])
     table.set_c128_prefix_pages(b, pages[:1])
     table.alloc([b])
     _launch(scene)
     if fault == "moved-page":
-        allocator.replace_req_c128_prefix(a.kv.req_pool_idx, torch.flip(pages, (0,)), table)
+        allocator.replace_req_c128_prefix(_row(a), torch.flip(pages, (0,)), table)
     if fault == "named-twice":  # a retain counts each, a release counts once: two are due
         twice = torch.cat((pages[:1], pages[:1]))
         for change in (
@@ -121,7 +131,8 @@ def _rings(scene: Any, pool: Any, fault: str) -> None:
     told = accepted - 1 if fault == "count-of-drafts" else accepted
     with scene.activity.running(None, who):
         pool.clear_unaccepted_c128_draft_states(rows, lengths, told, WIDTH)
-    pool.clear_request_scoped_state(2)
+    end = "clear_request_scoped_state" if RELEASE > 20 else "clear_c128_req_state"
+    getattr(pool, end)(2)
 
 
 def _faulty(clear: Any, fault: str) -> Any:
@@ -145,14 +156,29 @@ def _launch(scene: Any) -> None:
 
 
 def _request(rid: str) -> Any:
+    lengths = {"kv_allocated_len": 1024, "kv_committed_len": 1024}
+    if RELEASE < 19:  # lengths and row are the request's own
+        kv = SimpleNamespace(kv_allocated_len=1024)
+        more = {"req_pool_idx": None, "inflight_middle_chunks": 0, "kv": kv}
+        return SimpleNamespace(rid=rid, c128_prefix_page_ids=None, **lengths, **more)
     from sglang.srt.managers.schedule_batch import ReqKvInfo
 
-    return SimpleNamespace(
-        rid=rid, kv=ReqKvInfo(kv_allocated_len=1024, kv_committed_len=1024), c128_prefix_page_ids=None
-    )
+    return SimpleNamespace(rid=rid, kv=ReqKvInfo(**lengths), c128_prefix_page_ids=None)
+
+
+def _row(request: Any) -> int:
+    return int(request.req_pool_idx if RELEASE < 19 else request.kv.req_pool_idx)
+
+
+def _made(cls: Any, **given: Any) -> Any:
+    """One of the class, by the arguments that this release has."""
+    known = inspect.signature(cls.__init__).parameters
+    return cls(**{name: value for name, value in given.items() if name in known})
 
 
 def _allocator() -> Any:
+    if not COUNTED:
+        return SimpleNamespace()
     import torch
     from sglang.srt.hardware_backend.npu.dsv4.dsv4_allocator import DSV4NPUTokenToKVPoolAllocator
     from sglang.srt.mem_cache.allocator.paged import PagedTokenToKVPoolAllocator
@@ -167,6 +193,8 @@ def _allocator() -> Any:
 
 
 def _table() -> Any:
+    if not COUNTED:
+        return SimpleNamespace()
     import torch
     from sglang.srt.hardware_backend.npu.dsv4.dsv4_req_to_token_pool import DSV4NPUReqToTokenPool
     from sglang.srt.mem_cache.memory_pool import ReqToTokenPool
@@ -186,7 +214,7 @@ def _pool(module: Any) -> Any:
     pool = object.__new__(module.DeepSeekV4TokenToKVPool)
     sizes = {"size": (ROWS + 1) * RING, "ring_size": RING, "overlap": False, "head_dim": HEAD}
     made = {"dtype": torch.float32, "device": "cpu", "enable_memory_saver": False, "ratio": 128}
-    states = [CompressStatePool(**sizes, **made, request_scoped=True) for _ in range(2)]
+    states = [_made(CompressStatePool, **sizes, **made, request_scoped=True) for _ in range(2)]
     for each in states:
         each.kv_score_buffer.kv_score.uniform_(1, 2)
     pool.compress_state_pools = [None, *states]

@@ -19,6 +19,8 @@ import building
 from recorded import Events
 
 SLOTS, WINDOW_SLOTS = 32, 16
+RELEASE = int(sys.argv[1].rpartition(".")[2]) if len(sys.argv) > 1 else 0
+"""Of 0.5."""
 
 
 def main() -> None:
@@ -51,9 +53,7 @@ def main() -> None:
         if page > 1:
             third = _grant_tail(allocator, 8, page)
             note()
-            peers = allocator.translate_loc_from_full_to_swa(third[-page:])
-            allocator.clear_full_to_swa_mapping(third[-page:])
-            allocator.set_full_to_swa_mapping(third[:page], peers)  # as a tree that keeps other slots
+            third = _hand_over(allocator, third, page)
             note()
             allocator.free(third)
             note()
@@ -61,9 +61,32 @@ def main() -> None:
     del torch
 
 
+def _hand_over(allocator: Any, slots: Any, page: int) -> Any:
+    """The first page gets the peers of the last one, as a tree does it that keeps other slots; those that are left.
+
+    0.5.15 to 0.5.18 write the mapping past the allocator and give the slots back to its full side (`SWAComponent`), later
+    releases have a function for it; earlier ones hand nothing over.
+    """
+    kept, incoming = slots[:page], slots[-page:]
+    peers = allocator.full_to_swa_index_mapping[incoming]
+    if hasattr(allocator, "clear_full_to_swa_mapping"):
+        allocator.clear_full_to_swa_mapping(incoming)
+        allocator.set_full_to_swa_mapping(kept, peers)
+    elif RELEASE > 14:
+        allocator.set_full_to_swa_mapping(kept, peers)
+        allocator.full_to_swa_index_mapping[incoming] = 0
+        allocator.full_attn_allocator.free(incoming)
+        return slots[:-page]
+    return slots
+
+
 def _allocator(page: int) -> Any:
     import torch
-    from sglang.srt.mem_cache.allocator.swa import SWATokenToKVPoolAllocator
+
+    try:
+        from sglang.srt.mem_cache.allocator.swa import SWATokenToKVPoolAllocator
+    except ImportError:  # 0.5.12
+        from sglang.srt.mem_cache.swa_memory_pool import SWATokenToKVPoolAllocator
     from sglang.srt.mem_cache.base_swa_memory_pool import BaseSWAKVPool
 
     pool: Any = type("Pool", (BaseSWAKVPool,), {"__init__": lambda self: None, "swa_req_ring_size": None})

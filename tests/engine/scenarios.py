@@ -156,6 +156,7 @@ FAULTY = (
     Scenario("short", fault="short-commit"),
     Scenario("late", fault="late-commit", overlap=True),
     Scenario("untranslated", overlap=True, environment=OFTEN, more=WINDOW, fault="untranslated-window"),
+    Scenario("left-behind", overlap=True, environment=OFTEN, more=WINDOW, fault="window-left-behind"),
 )
 PLAIN = Scenario("plain", plain=True, recorded=False)
 BROKEN_HOOKS = Scenario(

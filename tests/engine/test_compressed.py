@@ -74,6 +74,36 @@ def test_a_fault_is_found(runs: dict[str, Any], planted: str, rule: str) -> None
     assert {finding.rule for finding in judged(runs[planted]).findings if finding.cause is None} == {rule}
 
 
+EXPECTED = {
+    "none": "",
+    "named-twice": "",
+    "released-twice": "OWN-REF",
+    "moved-page": "OWN-REF",
+    **dict.fromkeys(("count-of-drafts", "one-offset-late", "half-cleared"), "ST-C128"),
+}
+"""What each planted fault is found by."""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("release", [f"0.5.{patch}" for patch in range(15, 23)])
+def test_other_releases_do_the_same(release: str) -> None:
+    """Rings are cleared from 0.5.15 on, pages are counted from 0.5.18 on."""
+    told = run("real_dsv4.py", release=release)
+    addresses = told.pop("addresses")
+    assert addresses == {"by_row": [21, 21, 24, -1], "by_page": [0, 5, 9, 19, -1]}
+    counted = int(release.rpartition(".")[2]) >= 18
+    assert {name.partition(" ")[0] for name in told} == {
+        fault for fault in EXPECTED if counted or EXPECTED[fault] == "ST-C128" or fault == "none"
+    }
+    for name, each in told.items():
+        result = judged(each)
+        rules = {finding.rule for finding in result.findings if finding.cause is None}
+        assert rules == {EXPECTED[name.partition(" ")[0]]} - {""}, name
+        assert result.checked["ST-C128"] == (5 if counted else 3), "two of them as rows end"
+        assert (result.checked["OWN-REF"] >= 15) == counted
+        assert not any(unknown.rule == "OWN-REF" for unknown in result.unknown if unknown.instances)
+
+
 def test_a_page_that_only_moves_in_its_row_ends_up_held_and_free(runs: dict[str, Any]) -> None:
     """What SGLang's own `replace` does: it releases before it retains."""
     events = runs["moved-page 2"]["events"]

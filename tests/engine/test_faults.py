@@ -13,6 +13,7 @@ EXPECTED = {
     "short": "LEN-COMMIT",
     "late": "LEN-STALE",
     "untranslated": "LOC-GROUP",
+    "left-behind": "MOV-ALLPOOLS",
 }
 pytestmark = pytest.mark.parametrize("scenario", [scenario.name for scenario in FAULTY])
 
@@ -89,6 +90,15 @@ def _first_late_result(run: Run) -> tuple[int, set[str]]:
     return step, {next(e.request for e in late if e.step == step)}
 
 
+def _first_left_behind(run: Run) -> tuple[int, set[str]]:
+    """The first step from the sixth call on in which a row is out of place; the first request that has one is named."""
+    calls = [e for e in run.of("move") if e.caller == "accept" and e.pool == "full"]
+    late = sorted({e.step for e in calls[5:]})
+    step = next(step for step in late if _out_of_place(run, step))
+    requests = _out_of_place(run, step)
+    return step, {next(e.request for e in run.of("accept") if e.step == step and e.request in requests)}
+
+
 def _first_untranslated(run: Run) -> tuple[int, set[str]]:
     """The first forward whose layers with a window write elsewhere than the mapping says."""
     slots = {(e.step, e.mode, e.request): e.slots for e in run.of("forward") if e.group is None}
@@ -111,4 +121,5 @@ WHERE = {
     "short": _sixth_commit,
     "late": _first_late_result,
     "untranslated": _first_untranslated,
+    "left-behind": _first_left_behind,
 }

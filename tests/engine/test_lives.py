@@ -59,6 +59,7 @@ def test_the_run_holds_what_it_was_made_for(run: Run) -> None:
     seen += Counter(f"verify of {e.width} rows, accept_index {e.accept_index}" for e in run.of("accept"))
     seen += Counter(f"note {e.text.split()[0]}" for e in run.of("note"))
     seen["swa_evicted"] = sum(bool(e.swa_evicted) for e in run.of("lengths"))
+    seen["pool_stat of swa"] = sum(e.pool == "swa" for e in run.of("pool_stat"))
     seen["swa_map"] = sum(any(e.swa_slots) for e in run.of("swa_map"))
     seen += Counter({f"judged {rule}": count for rule, count in run.report["checked"].items()})
     missing = [what for what in _made_for(run) if not seen[what]]
@@ -77,6 +78,8 @@ def _made_for(run: Run) -> list[str]:
         wanted += ["cut grammar"]
     if "--window" in scenario.more:
         wanted += ["swa_evicted", "swa_map", "judged OWN-MAP", "judged ST-SWA", "judged LOC-GROUP"]
+        wanted += ["judged OWN-CONSERVE", "pool_stat of swa"]
+        wanted += ["judged MOV-ALLPOOLS"] if run.of("move") else []
     if scenario.algorithm == "DSPARK":  # gamma of tiny_llama.py is 3, and its verify window gamma + 1
         wanted += ["verify of 4 rows, accept_index None"]
         assert {e.width for e in run.of("accept")} == {4} and not run.of("move")

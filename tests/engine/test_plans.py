@@ -40,6 +40,18 @@ def test_compressors_read_what_stands_where_they_look(runs: dict[str, Any]) -> N
     assert result.checked["ST-RING"] >= 36 and result.checked["ST-C128"] == 8
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("release", ["0.5.21", "0.5.22"])
+def test_other_releases_plan_the_same(release: str) -> None:
+    """The planner of earlier ones is written for the threads of a warp, and can't be compiled for the host."""
+    told = run("real_plans.py", release=release)
+    result = judged(told["none"])
+    assert result.findings == () and result.checked["ST-RING"] >= 36 and result.checked["ST-C128"] == 8
+    for planted in ("no-pad", "other-row"):
+        findings = judged(told[planted]).findings
+        assert {finding.rule for finding in findings if finding.cause is None} == {"ST-RING"}
+
+
 def test_a_boundary_that_was_rejected_is_compressed_again(runs: dict[str, Any]) -> None:
     """Lengths 126, 127, 131, 134, 135: verifies from 126 and 127 both end the group at 127, each reads up to its own start."""
     reads = [event["positions"] for event in accesses(runs["none"], pool="c128_state", action="read")]

@@ -22,7 +22,7 @@ def test_on_the_cpu_the_hosts_clock_is_the_devices() -> None:
 def test_each_time_is_what_elapsed_since_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter([10.0, 12.5, 11.0])
 
-    def marked() -> Any:
+    def marked(kind: str) -> Any:
         at = next(ticks)
         return SimpleNamespace(at=at, synchronize=lambda: None, elapsed_time=lambda other: other.at - at)
 

@@ -114,7 +114,7 @@ def outbox(monkeypatch):
     device.all_done = True
     box = Outbox(device)
     words.long()
-    monkeypatch.setattr(staging, "_is_away", lambda tensor: True)
+    monkeypatch.setattr(staging, "_is_here", lambda tensor: False)
     monkeypatch.setitem(staging._outboxes, torch.device("cpu"), box)
     return box
 

@@ -12,7 +12,7 @@ from speckv_debug.collectors.sglang.coverage import untaken_tables
 from speckv_debug.collectors.sglang.engine import Engine
 from speckv_debug.collectors.sglang.lengths import LengthHooks
 from speckv_debug.collectors.sglang.levels import HOOKS, hooked
-from speckv_debug.collectors.sglang.loop import ResultSteps
+from speckv_debug.collectors.sglang.loop import LoopHooks, ResultSteps
 from speckv_debug.collectors.sglang.pages import PageHooks
 from tests.unit.collectors.sglang.entering import enter
 from tests.unit.collectors.sglang.test_forwards import batch, run
@@ -247,3 +247,16 @@ def test_the_pool_of_a_window_says_what_a_row_consists_of(window):
     window.engine.target_pool.swa_kv_pool = SimpleNamespace(k_buffer=[], v_buffer=[], layer_num=2)
     (swa,) = (pool for pool in describe.pools(window.engine) if pool["kind"] == "swa")
     assert (swa["components"], swa["layers"], swa["owner"]) == (["k", "v"], 2, "page")
+
+
+@pytest.mark.parametrize("parted", [False, True])
+def test_what_is_available_in_the_window_is_told_beside_the_main_pool(window, parted):
+    allocator, tree = window.engine.allocator, type(window.engine.tree)
+    type(allocator).swa_available_size = lambda self: 5
+    sizes = {"supports_swa": parted, "full_evictable_size": 0, "full_protected_size": 0}
+    for name, value in (sizes | {"swa_evictable_size": 2, "swa_protected_size": 1}).items():
+        setattr(tree, name, lambda self, value=value: value)
+    LoopHooks(window.scene, ResultSteps()).pool_stat()
+    figures = ("pool", "available", "evictable", "protected", "total")
+    full, swa = window.sink.of("pool_stat", *figures)
+    assert full[0] == "full" and swa == ("swa", 5, 2 * parted, 1 * parted, 8)
