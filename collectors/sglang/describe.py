@@ -17,6 +17,7 @@ from speckv_debug.collectors.sglang.rings import (
     c128_state_pool,
     clears_drafts,
     is_online,
+    ring_rows,
 )
 from speckv_debug.collectors.sglang.targets import SCHEDULE_BATCH
 
@@ -94,10 +95,10 @@ def pools(engine: Engine) -> tuple[dict[str, Any], ...]:
     for pool in engine.draft_pools():
         entry = {"name": "draft", "kind": "draft", **shared, "namespace": "draft", "allocated_by": "full"}
         found.append({**entry, **_content(pool)})
-    return (*({**entry, "owner": "page"} for entry in found), *_beside(engine))
+    return (*({**entry, "owner": "page"} for entry in found), *beside(engine))
 
 
-def _beside(engine: Engine) -> Iterator[dict[str, Any]]:
+def beside(engine: Engine) -> Iterator[dict[str, Any]]:
     """C128 KV whose pages sidecar rows hold; rings of its compressors and recurrent states, which requests hold."""
     if engine.counts_references:
         pages = engine.allocator.c128_attn_allocator
@@ -114,8 +115,7 @@ def _beside(engine: Engine) -> Iterator[dict[str, Any]]:
     for kind, state in (("c128_state", c128_state_pool(pool)), ("c4_state", c4_state_pool(pool))):
         if state is not None:
             entry = {"name": kind, "kind": kind, "page_size": 1, "reserved_slots": 0}
-            slots = int(state.kv_score_buffer.kv_score.shape[0])
-            yield {**entry, "slots": slots, "namespace": kind, "owner": owners[kind]}
+            yield {**entry, "slots": ring_rows(state), "namespace": kind, "owner": owners[kind]}
 
 
 def components_of(pool: Any) -> list[str] | None:

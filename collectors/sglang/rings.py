@@ -82,6 +82,12 @@ def c4_state_pool(pool: Any) -> Any:
     return _state_pool(pool, C4_RATIO)
 
 
+def ring_rows(state: Any) -> int:
+    """Rows of whole rings; the last row of all stands for none, and padding before it may be less than a ring (`CompressStatePool`)."""
+    size = int(state.ring_size)
+    return (int(state.kv_score_buffer.kv_score.shape[0]) - 1) // size * size
+
+
 def _state_pool(pool: Any, ratio: int) -> Any:
     states = getattr(pool, "compress_state_pools", None) or ()
     return next((each for each in states if getattr(each, "ratio", None) == ratio), None)

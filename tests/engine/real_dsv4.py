@@ -40,7 +40,8 @@ def main() -> None:
     sys.modules.setdefault("torch_npu", types.ModuleType("torch_npu"))
     wanted = [(fault, level) for fault, level in RUNS if COUNTED or fault not in OF_PAGES]
     runs = {f"{fault} {level}": run(fault, level) for fault, level in wanted}
-    print(json.dumps(runs | {"addresses": _addresses()}))
+    by_index = {"by_index": _free_by_index()} if COUNTED else {}
+    print(json.dumps(runs | by_index | {"addresses": _addresses()}))
 
 
 def _addresses() -> dict[str, Any]:
@@ -59,9 +60,29 @@ def _addresses() -> dict[str, Any]:
     }
 
 
+def _free_by_index() -> dict[str, Any]:
+    """`free(free_index)` of the allocator for NPUs, as a tail or the tree's eviction calls it: it names no request."""
+    import real_swa
+    from sglang.srt.mem_cache.allocator.swa import SWATokenToKVPoolAllocator
+
+    allocator, plain = _allocator(), real_swa._allocator(PAGE)
+    vars(allocator).update(vars(plain))
+    slots = SWATokenToKVPoolAllocator.alloc_extend(allocator, *real_swa._extend_by(8))
+    allocator.c128_page_refcount[:] = 1
+    events = Events(allocator)
+    with events.recording():
+        allocator.free(slots[PAGE:])
+    left = allocator.full_to_swa_index_mapping[slots]
+    counts = set(allocator.c128_page_refcount.tolist())
+    told = {"slots": slots.tolist(), "peers": left.tolist(), "counts": sorted(counts)}
+    return {"events": events.rows, "failures": events.failures, **told}
+
+
 def run(fault: str, level: int) -> dict[str, Any]:
     """Hook, live, and what was recorded of it."""
     import sglang.srt.mem_cache.deepseek_v4_memory_pool as module
+
+    from speckv_debug.collectors.sglang import describe
 
     clear = module.clear_unaccepted_c128_draft_states
     module.clear_unaccepted_c128_draft_states = _faulty(clear, fault)
@@ -75,10 +96,11 @@ def run(fault: str, level: int) -> dict[str, Any]:
             if COUNTED:
                 _pages(scene, allocator, table, fault)
             _rings(scene, pool, fault)
+            pools = list(describe.beside(scene.engine))
     finally:
         module.clear_unaccepted_c128_draft_states = clear
     counts = allocator.c128_page_refcount.tolist() if COUNTED else []
-    return {"events": events.rows, "failures": events.failures, "counts": counts}
+    return {"events": events.rows, "failures": events.failures, "pools": pools, "counts": counts}
 
 
 def _pages(scene: Any, allocator: Any, table: Any, fault: str) -> None:

@@ -42,6 +42,8 @@ def run(fault: str) -> dict[str, Any]:
     from sglang.kernels.ops.attention.dsv4 import compress
     from sglang.srt.layers.attention.dsv4.compressor_v2 import CompressorBackendMixin
 
+    from speckv_debug.collectors.sglang import describe
+
     planner = compress._jit_compress_plan_module()
     right = planner.plan_prefill
     planner.plan_prefill = lambda *given: _faulty(right(*given), fault, given)
@@ -53,9 +55,10 @@ def run(fault: str) -> dict[str, Any]:
             "EAGLE", target_pool=pool, target_runner=runner, table=SimpleNamespace()
         ) as scene:
             _live(scene, pool)
+            pools = list(describe.beside(scene.engine))
     finally:
         planner.plan_prefill = right
-    return {"events": events.rows, "failures": events.failures}
+    return {"events": events.rows, "failures": events.failures, "pools": pools}
 
 
 def _faulty(plans: tuple[Any, Any], fault: str, given: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -130,7 +133,7 @@ def _pool() -> Any:
     made = {"dtype": torch.float32, "device": "cpu", "enable_memory_saver": False, "head_dim": HEAD}
     pool.compress_state_pools = [
         CompressStatePool(
-            size=ROWS * ring,
+            size=ring * (ROWS if ratio == 128 else ROWS * ROW_SLOTS // WINDOW_PAGE),
             ring_size=ring,
             overlap=ratio == 4,
             ratio=ratio,

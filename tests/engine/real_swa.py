@@ -97,12 +97,17 @@ def _allocator(page: int) -> Any:
 
 
 def _grant(allocator: Any, page: int, count: int) -> Any:
-    import torch
-
     if page == 1:
         return allocator.alloc(count)
+    return allocator.alloc_extend(*_extend_by(count))
+
+
+def _extend_by(count: int) -> tuple[Any, ...]:
+    """Arguments of `alloc_extend` for one request without a prefix."""
+    import torch
+
     none, length = torch.tensor([0]), torch.tensor([count])
-    return allocator.alloc_extend(none, none, length, length, torch.tensor([-1]), count)
+    return none, none, length, length, torch.tensor([-1]), count
 
 
 def _grant_tail(allocator: Any, count: int, tail: int) -> Any:

@@ -8,8 +8,6 @@ import pytest
 from test_families import recorded, run
 
 FULL = {"name": "full", "kind": "full", "slots": 64, "page_size": 4, "reserved_slots": 4}
-PAGES = {"name": "c128", "kind": "c128", "slots": 64, "page_size": 4, "reserved_slots": 4}
-STATE = {"name": "c128_state", "kind": "c128_state", "slots": 128, "page_size": 1, "reserved_slots": 0}
 RULES = ("OWN-DFREE", "OWN-REF", "ST-C128")
 
 
@@ -22,7 +20,7 @@ def runs() -> dict[str, Any]:
 def judged(told: dict[str, Any]) -> Any:
     """What the rules say of one of them."""
     assert told["failures"] == []
-    return recorded(told, pools=[FULL, PAGES, STATE], also=("page_ref", "state_clear")).check(*RULES)
+    return recorded(told, pools=[FULL, *told["pools"]], also=("page_ref", "state_clear")).check(*RULES)
 
 
 @pytest.mark.parametrize("level", [2, 3])
@@ -44,6 +42,16 @@ def test_a_life_with_a_shared_page_and_a_verify_is_clean(runs: dict[str, Any], l
     assert halves == ({(0.0, float("-inf"))} if level == 3 else {(None, None)})
 
 
+def test_the_pools_beside_the_main_one_say_whose_they_are(runs: dict[str, Any]) -> None:
+    """The 49 rows of rings and of what stands for none are padded to 128, of which the last is no ring's."""
+    pages = {"page_size": 4, "reserved_slots": 4, "slots": 64, "owner": "sidecar"}
+    rings = {"page_size": 1, "reserved_slots": 0, "slots": 127 // 8 * 8, "owner": "request"}
+    named = {"c128": pages, "c128_state": rings}
+    assert runs["none 2"]["pools"] == [
+        {"name": name, "kind": name, "namespace": name} | of for name, of in named.items()
+    ]
+
+
 def test_a_retain_counts_what_is_named_twice_and_a_release_does_not(runs: dict[str, Any]) -> None:
     told = runs["named-twice 2"]
     assert judged(told).findings == () and set(told["counts"]) == {0}
@@ -51,6 +59,24 @@ def test_a_retain_counts_what_is_named_twice_and_a_release_does_not(runs: dict[s
     assert [(event["action"], event["count_after"]) for event in named] == [
         ("retain", [5, 5]), ("release", [4, 4]), ("release", [3, 3]),
     ]  # fmt: skip
+
+
+def test_a_free_by_index_gives_back_slots_and_peers_and_nothing_that_a_request_holds(
+    runs: dict[str, Any],
+) -> None:
+    told = runs["by_index"]
+    assert told["failures"] == [] and told["counts"] == [1]
+    kept, given = told["slots"][:4], told["slots"][4:]
+    (free,) = (event for event in told["events"] if event["event"] == "free")
+    assert (free["pool"], free["form"], free["slots"], "request" in free) == ("full", "index", given, False)
+    cleared = [event for event in told["events"] if event["event"] == "swa_map"]
+    assert {
+        (slot, peer)
+        for event in cleared
+        for slot, peer in zip(event["full_slots"], event["swa_slots"], strict=True)
+    } == {(slot, 0) for slot in given}
+    assert all(told["peers"][: len(kept)]) and not any(told["peers"][len(kept) :])
+    assert {event["event"] for event in told["events"]} == {"free", "swa_map"}, "no page of C128, no ring"
 
 
 def test_a_count_falls_below_zero_without_an_error(runs: dict[str, Any]) -> None:
@@ -89,7 +115,8 @@ EXPECTED = {
 def test_other_releases_do_the_same(release: str) -> None:
     """Rings are cleared from 0.5.15 on, pages are counted from 0.5.18 on."""
     told = run("real_dsv4.py", release=release)
-    addresses = told.pop("addresses")
+    addresses, by_index = told.pop("addresses"), told.pop("by_index", {"failures": []})
+    assert by_index["failures"] == []
     assert addresses == {"by_row": [21, 21, 24, -1], "by_page": [0, 5, 9, 19, -1]}
     counted = int(release.rpartition(".")[2]) >= 18
     assert {name.partition(" ")[0] for name in told} == {

@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 from test_families import recorded, run
 
-C128 = {"name": "c128_state", "kind": "c128_state", "slots": 768, "page_size": 1, "reserved_slots": 0}
-C4 = {"name": "c4_state", "kind": "c4_state", "slots": 48, "page_size": 1, "reserved_slots": 0}
-POOLS = [{"name": "full", "kind": "full", "slots": 3072, "page_size": 1, "reserved_slots": 1}]
-POOLS += [C128 | {"owner": "request"}, C4 | {"owner": "page"}]
+FULL = {"name": "full", "kind": "full", "slots": 3072, "page_size": 1, "reserved_slots": 1}
 SETTINGS = {"algorithm": "EAGLE", "topk": 1, "num_draft_tokens": 4, "c4_ring_size": 16}
 
 
@@ -23,7 +20,13 @@ def runs() -> dict[str, Any]:
 def judged(told: dict[str, Any]) -> Any:
     """What the rules say of one of them."""
     assert told["failures"] == []
-    made = recorded(told, pools=POOLS, settings=SETTINGS, also=("state_access", "state_clear"))
+    assert [(pool["kind"], pool["owner"]) for pool in told["pools"]] == [
+        ("c128_state", "request"),
+        ("c4_state", "page"),
+    ]
+    made = recorded(
+        told, pools=[FULL, *told["pools"]], settings=SETTINGS, also=("state_access", "state_clear")
+    )
     return made.check("ST-RING", "ST-C128")
 
 

@@ -134,7 +134,7 @@ def test_online_compression_has_another_layout(toy, monkeypatch):
 def test_whose_a_c4_state_is(toy, unified):
     pool = make_pool()
     states = SimpleNamespace(
-        ratio=4, ring_size=16, kv_score_buffer=SimpleNamespace(kv_score=torch.zeros(96, 8))
+        ratio=4, ring_size=16, kv_score_buffer=SimpleNamespace(kv_score=torch.zeros(100, 8))
     )
     pool.compress_state_pools.append(states)
     pool._unified_kv = unified
