@@ -48,6 +48,7 @@ class SmallRun:
         if swapped:
             self.accept_len[(self.step == BROKEN_STEP) & (self.row == 7)] = 3
         self.width = np.full(count, 4, np.int64)
+        self.simulated = np.zeros(count, np.bool_)
         self.request = [REQUESTS[i % len(REQUESTS)] for i in range(count)]
 
     def __len__(self) -> int:

@@ -26,7 +26,7 @@ class StepIndex:
     """All target verifies of one process; index i is a row of `accept` in the order of `seq`.
 
     Columns (int64[n], NULL where absent, see `replay.ragged`): `seq`, `step`, `row`, `accept_len`, `width`;
-    `request` is a list of str or None.
+    `simulated` is bool[n]; `request` is a list of str or None.
 
     Args:
         process: The process.
@@ -38,6 +38,7 @@ class StepIndex:
         self._verifies = self._view.verifies
         self.seq, self.step, self.row = self._verifies.seq, self._verifies.step, self._verifies.row
         self.accept_len, self.width = self._verifies.accepted, self._verifies.width
+        self.simulated = self._verifies.simulated
 
     def __len__(self) -> int:
         return len(self._verifies)

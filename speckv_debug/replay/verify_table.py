@@ -19,7 +19,7 @@ from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.verify_windows import VerifyWindows
 from speckv_debug.replay.windows import KeptColumns
 
-SHOWN = ("step", "row", "accept_len", "width", "request")
+SHOWN = ("step", "row", "accept_len", "width", "request", "sampling")
 
 
 class Requests(Sequence[str | None]):
@@ -54,6 +54,7 @@ class VerifyTable(VerifyWindows):
         super().__init__(process, batch.seq, batch.step)
         self.row = batch.row
         self.accept_len, self.width = batch.accepted, batch.width
+        self.simulated = batch.simulated
         self.request = Requests(batch.request)
 
     def find(self, step: int, request: str | None = None) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from speckv_debug.replay.ragged import Mask
 from speckv_debug.replay.verify_table import Requests
 
 Ints = npt.NDArray[np.int64]
@@ -33,6 +34,8 @@ class Steps(Protocol):
     def accept_len(self) -> Ints: ...
     @property
     def width(self) -> Ints: ...
+    @property
+    def simulated(self) -> Mask: ...
     @property
     def request(self) -> Sequence[str | None]: ...
 

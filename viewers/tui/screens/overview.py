@@ -105,7 +105,8 @@ class OverviewScreen(InspectorScreen):
         lookup = self.inspector.lookups.get(self._process)
         if lookup is not None:
             why = "" if len(lookup) else unjudged.no_verify(self.inspector.inspection, self._process)
-            self.query_one(AcceptChart).show(lookup.steps.accept_len, lookup.steps.width, why)
+            steps = lookup.steps
+            self.query_one(AcceptChart).show(steps.accept_len, steps.width, steps.simulated, why)
 
     def _draw_recorded(self) -> None:
         app = self.inspector

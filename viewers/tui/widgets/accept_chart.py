@@ -8,6 +8,7 @@ import numpy as np
 from textual.content import Content
 
 from speckv_debug.model.text import amount
+from speckv_debug.replay.ragged import Mask
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.lookup import Ints
 from speckv_debug.viewers.tui.widgets.panel import Panel
@@ -21,13 +22,17 @@ class AcceptChart(Panel):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__("Accepted rows a verify", id=id)
         self._lengths: Ints | None = None
-        self._width = -1
+        self._width, self._simulated = -1, 0
         self._why_none = ""
 
-    def show(self, accept_len: Ints, width: Ints, why_none: str = "") -> None:
-        """Draw these accept lengths of verifies with so many rows, negative ones are not known; or say why there are none."""
+    def show(self, accept_len: Ints, width: Ints, simulated: Mask, why_none: str = "") -> None:
+        """Draw these accept lengths of verifies with so many rows, negative ones are not known; or say why there are none.
+
+        Those of verifies with simulated acceptance are not counted.
+        """
         self._why_none = why_none
-        self._lengths, self._width = accept_len, int(width.max(initial=-1))
+        self._lengths, self._width = accept_len[~simulated], int(width.max(initial=-1))
+        self._simulated = int(simulated.sum())
         self.redraw()
 
     def lines(self, width: int, height: int) -> Iterable[Content]:
@@ -36,12 +41,19 @@ class AcceptChart(Panel):
         known = self._lengths[self._lengths >= 0]
         if not len(known):
             why = self._why_none or "no accept length was recorded"
-            return Content.styled(why, ink.DOUBT if self._why_none else ink.FAINT).wrap(max(1, width))
+            look = ink.DOUBT if self._why_none else ink.FAINT
+            return [*Content.styled(why, look).wrap(max(1, width)), *self._set()]
         of = f" of {self._width}" if self._width >= 0 else ""
         unknown = len(self._lengths) - len(known)
         said = f"mean {known.mean():.2f}{of} · {amount(len(known), 'verify', 'verifies')}"
         said += f" · {unknown:,} unknown" if unknown else ""
-        return [*_bars(np.bincount(known), width, height - 1), Content.styled(said, ink.FAINT)]
+        below = [Content.styled(said, ink.FAINT), *self._set()]
+        return [*_bars(np.bincount(known), width, height - len(below)), *below]
+
+    def _set(self) -> Iterator[Content]:
+        """Lengths that a setting chose say nothing about acceptance."""
+        if self._simulated:
+            yield Content.styled(f"{self._simulated:,} simulated, not counted", ink.FAINT)
 
 
 def _bars(counts: Ints, width: int, height: int) -> Iterator[Content]:

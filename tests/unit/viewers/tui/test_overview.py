@@ -63,6 +63,16 @@ async def test_an_empty_recording_has_sentences_instead_of_charts() -> None:
         assert "no verify: no file of the table accept" in text_of(app)
 
 
+async def test_simulated_acceptance_is_told_and_in_no_mean() -> None:
+    run = SmallRun(60)
+    run.accept_len[30:], run.simulated[30:] = 4, True
+    async with inspecting(inspection(clean, SmallProcess(run)), keys=(), size=(160, 50)) as (app, pilot):
+        await until(
+            pilot, lambda: f"mean {run.accept_len[:30].mean():.2f} of 4 · 30 verifies" in text_of(app)
+        )
+        assert "30 simulated, not counted" in text_of(app)
+
+
 async def test_a_late_start_is_among_what_is_missing() -> None:
     async with inspecting(keys=(), size=(160, 50)) as (app, _):
         assert "not recorded from the process's start" in text_of(app)
