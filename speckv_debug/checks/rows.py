@@ -70,7 +70,8 @@ def _explain(rows: RowGrants, i: int) -> Details:
         expected = "a row is given back once after it was handed out"
     shown = (int(rows.row[i]), *(int(row) for row in rows.row[[other]] if other >= 0))
     history = tuple(_history(rows, i, row) for row in shown)
-    return Details(message=message, expected=expected, actual=_last(rows, before), evidence=history)
+    actual = f"row {place.row}" if rows.reserved[i] else _last(rows, before)
+    return Details(message=message, expected=expected, actual=actual, evidence=history)
 
 
 def _last(rows: RowGrants, before: int) -> str:

@@ -443,6 +443,7 @@ def test_the_row_of_padding_is_handed_out(engine: str) -> None:
     assert (
         finding.message == "row 0 is handed out to request a (epoch 1), it belongs to rows that pad a batch"
     )
+    assert finding.actual == "row 0"
 
 
 def test_the_row_of_padding_is_used_by_a_request() -> None:
