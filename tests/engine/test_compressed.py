@@ -8,6 +8,7 @@ import pytest
 from test_families import recorded, run
 
 FULL = {"name": "full", "kind": "full", "slots": 64, "page_size": 4, "reserved_slots": 4}
+FULL |= {"namespace": "target", "owner": "page"}
 RULES = ("OWN-DFREE", "OWN-REF", "ST-C128")
 
 

@@ -37,9 +37,9 @@ def recorded(told: dict[str, Any], also: Sequence[str] = ("swa_map",), **head: A
 
 def pools(page: int) -> list[dict[str, Any]]:
     """The pools of real_swa.py."""
-    space = {"page_size": page, "reserved_slots": page}
+    space = {"page_size": page, "reserved_slots": page, "owner": "page"}
     return [
-        {"name": "full", "kind": "full", "slots": 32, **space},
+        {"name": "full", "kind": "full", "slots": 32, "namespace": "target", **space},
         {"name": "swa", "kind": "swa", "slots": 16, "namespace": "swa", **space},
     ]
 
@@ -118,8 +118,9 @@ def test_the_keys_of_an_indexer_move_with_what_they_index(fault: str) -> None:
 
 
 STATES = [
-    {"name": "full", "kind": "full", "slots": 32, "page_size": 1, "reserved_slots": 1},
-    {"name": "mamba", "kind": "mamba", "slots": 8, "page_size": 1, "reserved_slots": 1, "namespace": "mamba"},
+    pools(1)[0],
+    {"name": "mamba", "kind": "mamba", "slots": 8, "page_size": 1, "reserved_slots": 1, "namespace": "mamba"}
+    | {"owner": "request"},
 ]
 OF_STATES = ("ST-MAMBA", "OWN-DFREE")
 

@@ -8,6 +8,7 @@ import pytest
 from test_families import recorded, run
 
 FULL = {"name": "full", "kind": "full", "slots": 3072, "page_size": 1, "reserved_slots": 1}
+FULL |= {"namespace": "target", "owner": "page"}
 SETTINGS = {"algorithm": "EAGLE", "topk": 1, "num_draft_tokens": 4, "c4_ring_size": 16}
 
 
