@@ -12,6 +12,7 @@ from speckv_debug.replay.united import United
 
 UNSEEN = "who held the row before was not recorded"
 UNTOLD = "sessions and resets of the tree were not recorded: they hand rows on without an event of the row"
+UNHEARD = "row_alloc, row_free or release was not recorded whole: the row may have changed hands"
 FIRST_ROW = "whether the engine hands out row 0, which others keep for padding, is not known"
 SHOWN = 8
 
@@ -45,8 +46,9 @@ def judge_grants(rows: RowGrants) -> Judgement:
     failed = rows.held | (rows.other >= 0) | rows.not_held | rows.of_another | rows.reserved
     unseen = rows.unseen & ~(rows.other >= 0) & ~rows.reserved
     untold = failed & ~unseen & ~rows.reserved & (not rows.tells_sessions)
-    reasons = {UNSEEN: unseen, UNTOLD: untold, FIRST_ROW: rows.of_first_row}
-    return verdict(failed & ~unseen & ~untold, lambda i: _explain(rows, i), reasons)
+    unheard = rows.unheard & ~rows.reserved
+    reasons = {UNSEEN: unseen, UNTOLD: untold, UNHEARD: unheard, FIRST_ROW: rows.of_first_row}
+    return verdict(failed & ~unseen & ~unheard & ~untold, lambda i: _explain(rows, i), reasons)
 
 
 def _explain(rows: RowGrants, i: int) -> Details:

@@ -11,6 +11,7 @@ from speckv_debug.replay.row_uses import LIFE, NAMELESS, RowUses
 
 UNSEEN = "who held the row before was not recorded"
 UNTOLD = "sessions were not recorded: they hand rows on without an event of the row"
+GRANTS_UNTOLD = "row_alloc was not recorded whole: the row may have been handed out"
 NO_LIFE = "the event does not name both row and epoch"
 NO_NAME = "the row was handed out to a request without a name"
 RETURNS_UNTOLD = (
@@ -23,10 +24,17 @@ NO_QUIET = "the recording ends before the row has to be back"
 def judge_uses(uses: RowUses) -> Judgement:
     """A row is used by the life and for the request that it was handed out to."""
     failed = uses.not_granted | uses.strange | uses.late | uses.of_padding
-    unseen, untold = uses.not_granted & (not uses.from_start) & ~uses.of_padding, uses.hidden
+    ungranted, untold = uses.not_granted & ~uses.of_padding, uses.hidden
+    unseen, unheard = ungranted & (not uses.from_start), ungranted & (not uses.tells_grants)
     nameless = uses.kind_of == NAMELESS
-    reasons = {UNSEEN: unseen, UNTOLD: untold, NO_LIFE: nameless, NO_NAME: uses.unnamed}
-    return verdict(failed & ~unseen & ~untold, lambda i: _explain_use(uses, i), reasons)
+    reasons = {
+        UNSEEN: unseen,
+        GRANTS_UNTOLD: unheard,
+        UNTOLD: untold,
+        NO_LIFE: nameless,
+        NO_NAME: uses.unnamed,
+    }
+    return verdict(failed & ~unseen & ~unheard & ~untold, lambda i: _explain_use(uses, i), reasons)
 
 
 def _explain_use(uses: RowUses, i: int) -> Details:

@@ -73,6 +73,13 @@ class RowGrants:
         """Whether sessions and resets are in the recording."""
         return self.lengths.info.records("cache")
 
+    @property
+    def unheard(self) -> Mask:
+        """What looks broken where the event that would mend it is of a table that was not recorded whole."""
+        told = self.lengths.info.records
+        kept, free = self.held | (self.other >= 0), self.not_held | self.of_another
+        return mask((kept & (not (told(RETURN) and told("release")))) | (free & (not told(GRANT))))
+
     @cached_property
     def unseen(self) -> Mask:
         """Who held the row before is not in the recording, or a reset of the tree may have emptied all rows since.

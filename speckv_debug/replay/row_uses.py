@@ -68,6 +68,11 @@ class RowUses:
         """What is wrong with it is told apart."""
         return str(int(self.kind_of[index]))
 
+    @property
+    def tells_grants(self) -> bool:
+        """Whether each row that is handed out is in the recording."""
+        return self.lengths.info.records(GRANT)
+
     @cached_property
     def not_granted(self) -> Mask:
         """Lives whose row was not handed out to them before they used it."""

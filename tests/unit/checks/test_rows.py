@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.ledgers import Run, rules_of
+from tests.ledgers import TABLES, Run, rules_of
 
 RULE = "OWN-ROW"
 ENDS = ("row_alloc", "row_free", "release")
@@ -402,6 +402,42 @@ def test_no_row_was_handed_out_at_all() -> None:
     run = Run()
     told(run, 1, "a")
     assert "held the row before was not recorded" in why(run)
+
+
+def without(*tables: str) -> Run:
+    return Run(tables=[table for table in TABLES if table not in tables])
+
+
+def test_rows_that_were_handed_out_unseen() -> None:
+    """Some grants are there, but the recording does not claim to hold them all."""
+    run = without("row_alloc")
+    told(run, 1, "a")
+    grant(run, 2, "b")
+    back(run, 2, "b")
+    back(run, 2, "c", 2)
+    grant(run, 3, "d")
+    back(run, 3, "e", 2)
+    result = run.check(RULE)
+    assert not result.findings
+    assert sum(u.instances for u in result.unknown if "row_alloc" in u.why) == 3
+    grant(run, 4, "f")
+    grant(run, 4, "g", 2)  # nothing that the missing grants could mend
+    assert "while request f (epoch 1) holds it" in run.only_finding(RULE).message
+
+
+@pytest.mark.parametrize("table", ["row_free", "release"])
+def test_rows_that_came_back_unseen(table: str) -> None:
+    run = without(table)
+    grant(run, 4, "x")
+    back(run, 4, "x")
+    grant(run, 1, "a")
+    grant(run, 1, "b", 2)
+    grant(run, 2, "b")
+    result = run.check(RULE)
+    assert not result.findings
+    assert sum(u.instances for u in result.unknown if "release was not recorded whole" in u.why) == 2
+    told(run, 3, "c")
+    assert "names row 3 (epoch 1), which was not handed out" in run.only_finding(RULE).message
 
 
 def test_a_return_that_names_no_life() -> None:
