@@ -24,6 +24,9 @@ from speckv_debug.replay.united import United
 MOVER = "move_accept_tokens_to_target_kvcache → KVCache.move_kv_cache(tgt_loc, src_loc)"
 NOBODYS = " (slots of no request of the batch)"
 NO_ACCEPT = "no accept of the call's step"
+UNCLAIMED = (
+    "the accepts of the batch were not recorded whole: whose the other pairs of the call are is not known"
+)
 ACCEPTS = ("ACC-COUNT", "ACC-BLOCK", "ACC-CHAIN")
 
 
@@ -61,13 +64,15 @@ def _judge_pairs(match: PairMatch) -> Judgement:
     placeless = match.placeless & ~match.in_order
     known = batch.path_known[verify] & ~bare & ~headless & ~placeless
     suspects = np.flatnonzero(known & ~match.in_order)
-    failed = np.zeros(len(match), dtype=np.bool_)
+    failed, unclaimed = np.zeros((2, len(match)), dtype=np.bool_)
     failed[[index for index in suspects.tolist() if match.problems(index)]] = True
+    unclaimed[[index for index in suspects.tolist() if match.unclaimed(index)]] = True
     reasons = {
         NO_PATH: ~batch.path_known[verify],
         "no out_cache_loc": bare,
         "the batch begins with requests that are not in the recording": headless,
         "an accepted row has no slot of its own (the dummy slot, or an unknown entry)": placeless,
+        UNCLAIMED: unclaimed,
     }
     return verdict(failed, lambda i: _explain_pair(match, i), reasons)
 

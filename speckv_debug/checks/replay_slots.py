@@ -9,7 +9,7 @@ import numpy as np
 from speckv_debug.checks.accept import NO_PATH
 from speckv_debug.checks.evidence import number, row_name, value_at
 from speckv_debug.checks.location import LOCATE
-from speckv_debug.checks.move import ACCEPTS, MOVER, NOBODYS
+from speckv_debug.checks.move import ACCEPTS, MOVER, NOBODYS, UNCLAIMED
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
@@ -119,6 +119,7 @@ def replayed_moves(scope: ReplayedMoves) -> Judgement:
         "an accepted row has no slot of its own (the dummy slot, or an unknown entry)": due.placeless
         & ~batch.padding,
         "a slot is the target of two pairs: which one stays is not defined": scope.torn,
+        UNCLAIMED: scope.unclaimed,
         "no call moves the rows, and nobody is seen to read them": scope.open_end,
     }
     return verdict(found & ~hidden & ~batch.padding, lambda i: _explain_move(scope, i), reasons)

@@ -108,6 +108,11 @@ class Relocations:
         np.minimum.at(first, self.call, np.where(index == NULL, 0, index))
         return np.asarray(first[self.call] > 0)
 
+    @property
+    def batch_is_whole(self) -> bool:
+        """Whether the accepts of all requests of a batch are in the recording; else a call may move rows of others."""
+        return self.verifies.info.records("accept")
+
     @cached_property
     def whole(self) -> Mask:
         """Per instance: whether the call's list holds exactly the pairs of its verifies, and padding."""

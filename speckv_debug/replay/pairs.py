@@ -189,6 +189,17 @@ class PairMatch:
         """
         return [pair for each in self.beside(index) for pair in self._mine(each)]
 
+    def unclaimed(self, index: int) -> bool:
+        """Whether pairs that touch no slot of the batch's requests stand at the instance's place in the list, and may be
+        those of requests whose accepts are not in the recording.
+        """
+        call = int(self.relocations.call[index])
+        if self.relocations.batch_is_whole:
+            return False
+        pairs = [pair for pair in self.relocations.moves.pairs(call) if pair[0] != pair[1]]
+        slots = self._windows_of_call(call)
+        return any(slots.isdisjoint(pair) and self._stands_at(index, pair) for pair in pairs)
+
     def loose(self, index: int) -> bool:
         """Whether all that is wrong of an instance are pairs that touch no slot of the batch's several requests: whose
         they are can't be told.
@@ -240,10 +251,13 @@ class PairMatch:
         return loc.index(source) if source in loc else None
 
     def _falls_to(self, index: int, pair: tuple[int, int]) -> bool:
-        """Whether a pair that touches no window of the batch stands at this instance's place in the list."""
+        """Whether a pair that touches no window of the batch stands at this instance's place, and can be nobody else's."""
+        loose = pair[0] not in self._windows_of_call(int(self.relocations.call[index]))
+        return loose and self.relocations.batch_is_whole and self._stands_at(index, pair)
+
+    def _stands_at(self, index: int, pair: tuple[int, int]) -> bool:
+        """Whether a pair stands at this instance's place in its call's list, or behind it and before the next one's."""
         call = int(self.relocations.call[index])
-        if pair[0] in self._windows_of_call(call):
-            return False
         place = self.relocations.moves.pairs(call).index(pair)
         start = int(self.relocations.start[index])
         later = self.relocations.start[self.relocations.call == call]

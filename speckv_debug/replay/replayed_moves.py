@@ -191,11 +191,12 @@ class ReplayedMoves:
     def _owners(self, pairs: Int64s) -> Int64s:
         """The verify that each pair of the calls falls to: whose window has its target, its source, its place.
 
-        -1 where that can't be told because the path of a verify of the batch is not known.
+        -1 where that can't be told: the path of a verify of the batch is not known, or a request's accept may be missing.
         """
         owner = self.calls.owner_of_slot(self._windows, pairs, self.calls.target)
         by_source = self.calls.owner_of_slot(self._windows, pairs, self.calls.source)
         by_place = self.calls.owner_of_place(pairs)
+        by_place = by_place if self.relocations.batch_is_whole else np.full(len(pairs), -1, dtype=np.int64)
         unclear = self.calls.any_of_group(~self.due.path.present)[pairs]
         loose = np.where(unclear, -1, np.where(by_source >= 0, by_source, by_place))
         return np.where(owner >= 0, owner, loose)
@@ -214,6 +215,18 @@ class ReplayedMoves:
         """Verifies to which a pair falls that is not due."""
         found = np.zeros(len(self), dtype=np.bool_)
         found[self.strays.verify] = True
+        return found
+
+    @cached_property
+    def unclaimed(self) -> Mask:
+        """Verifies at whose place pairs stand that touch no slot of the batch, where a request's accept may be missing."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        pairs = np.flatnonzero(self.calls.moving)
+        if len(pairs) and not self.relocations.batch_is_whole:
+            ends = (self.calls.source, self.calls.target)
+            owners = [self.calls.owner_of_slot(self._windows, pairs, end) for end in ends]
+            nobodys = pairs[np.maximum(*owners) < 0]
+            found[self.calls.owner_of_place(nobodys)] = True
         return found
 
     @cached_property

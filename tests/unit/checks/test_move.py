@@ -185,6 +185,19 @@ def test_pairs_are_packed_over_the_batch(judge: Build, verify: Build) -> None:
     assert [finding.cause for finding in both.findings] == [None, 2]
 
 
+def test_pairs_of_a_request_whose_accept_was_not_recorded(judge: Build, verify: Build) -> None:
+    """The last of a batch may be missing without a trace; what touches a request's own slots is judged all the same."""
+    rules, tables = ("MOV-PAIR", "RPL-MOVE"), ["move", "forward"]
+    both = move([*DUE_SRC, 200, 203], [*DUE_TGT, 200, 202])
+    known = judge(verify(), both, only=rules, tables=["accept", *tables])
+    assert broken(known) == [*rules]
+    result = judge(verify(), both, only=rules, tables=tables)
+    assert not result.findings
+    assert [(each.rule, each.instances) for each in result.unknown] == [(rule, 1) for rule in rules]
+    wrong = move([*DUE_SRC, 200, 203], [*DUE_TGT[:2], 101, 200, 202])
+    assert broken(judge(verify(), wrong, only=rules, tables=tables)) == [*rules]
+
+
 def test_what_a_position_holds_is_said(judge: Build, verify: Build) -> None:
     (finding,) = judge(verify(), move(DUE_TGT, DUE_SRC), only=("MOV-PAIR",)).findings
     assert finding.message == "the move runs backwards: position 12 holds B 22 from now on, not C 23"
