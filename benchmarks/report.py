@@ -34,6 +34,7 @@ FOUND = "document.activeElement.matches('article.finding')"
 OPENED = "document.querySelectorAll('#steps [role=tab]')[1].getAttribute('aria-selected') === 'true'"
 DRAWN = "[...document.querySelectorAll('.plot')].every((plot) => plot.closest('[hidden]') || plot.querySelector('.main-svg'))"
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime / 1000"
+PATIENCE = 60
 LIMITS = "at most 8 MB, answers within 2 s, written within 20 s"
 
 
@@ -45,7 +46,9 @@ def main() -> None:
     parser.add_argument("--request-steps", type=int, default=1_000_000)
     parser.add_argument("--page-size", type=int, default=16)
     parser.add_argument("--ranks", type=int, default=1)
-    parser.add_argument("--recording", type=Path, help="take this one instead, as it is")
+    parser.add_argument(
+        "--recording", type=Path, help="take this one instead, as it is; something has to be found in it"
+    )
     args = parser.parse_args()
     waves = -(-args.request_steps // WAVE)
     path = args.recording or ROOT / ".cache" / f"long-{waves}-p{args.page_size}.speckv"
@@ -120,6 +123,10 @@ def opened(browser: Any, page: Path) -> dict[str, float]:
 def reached(tab: Any, condition: str, begun: float) -> float:
     """Seconds from `begun` until the condition holds in the page."""
     while not tab.evaluate(condition):
+        if time.perf_counter() - begun > PATIENCE:
+            sys.exit(
+                f"after {PATIENCE} s still not so: {condition} (a page without findings has none to go to)"
+            )
         time.sleep(0.01)
     return time.perf_counter() - begun
 
