@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-GRANT, NAME, WRITE, DRAFT, LOAD, COPY, BEGIN = range(7)
-"""Slots are granted, named by a request row, written by a draft extend, written by a draft step, loaded, copied; a row begins."""
+GRANT, NAME, WRITE, DRAFT, LOAD, COPY, BEGIN, HIDE = range(8)
+"""Slots are granted, named by a request row, written by a draft extend, written by a draft step, loaded, copied; a row begins;
+slots may have been written by a draft extend."""
 MISSING, COVERED, UNSEEN = 0, 1, 2
 
 
-def fold(events: Array, slots: Array, table: Array, state: Array, drafts_cover: bool, found: Array) -> None:
+def fold(events: Array, slots: Array, table: Array, state: Array, drafted: int, found: Array) -> None:
     """Write to `found`, for each event that reads, the first position without draft KV.
 
     Args:
@@ -25,7 +26,7 @@ def fold(events: Array, slots: Array, table: Array, state: Array, drafts_cover: 
         slots: int64, slots of all events; of a copy its sources, then its targets.
         table: int32[rows, width], the slot of each position, -1 where it was not seen.
         state: int8[slots], MISSING, COVERED or UNSEEN.
-        drafts_cover: Whether KV that a draft step wrote counts, written in place.
+        drafted: State of a slot that a draft step wrote in place.
         found: int64[events, 3]: first position that is MISSING and how many are, how many are UNSEEN; -1, 0, 0 before.
     """
     rows = len(table)
@@ -64,9 +65,15 @@ def fold(events: Array, slots: Array, table: Array, state: Array, drafts_cover: 
                 source, target = slots[place], slots[place + half]
                 if 0 <= source < len(state) and 0 <= target < len(state):
                     state[target] = state[source]
+        elif kind == HIDE:
+            for place in range(first, end):
+                if 0 <= slots[place] < len(state) and state[slots[place]] == MISSING:
+                    state[slots[place]] = UNSEEN
         elif kind in (GRANT, WRITE, DRAFT, LOAD):
-            value = MISSING if kind == GRANT or (kind == DRAFT and not drafts_cover) else COVERED
-            if kind == LOAD:
+            value = MISSING if kind == GRANT else COVERED
+            if kind == DRAFT:
+                value = drafted
+            elif kind == LOAD:
                 value = start
             for place in range(first, end):
                 if 0 <= slots[place] < len(state):

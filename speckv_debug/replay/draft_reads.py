@@ -108,6 +108,13 @@ class DraftReads:
         algorithm = str(self.info.settings.get("algorithm") or "").lower()
         return not algorithm.startswith(("eagle", "mtp", "nextn"))
 
+    @property
+    def _drafted(self) -> int:
+        """State of a slot that a draft step wrote: the draft extend that makes it right may not be recorded."""
+        if self.drafts_cover:
+            return draft_fold.COVERED
+        return draft_fold.MISSING if self.told else draft_fold.UNSEEN
+
     # ---- the fold -------------------------------------------------------------------------------
 
     @cached_property
@@ -120,7 +127,7 @@ class DraftReads:
         state = np.full(self._bound, draft_fold.UNSEEN, dtype=np.int8)
         results = np.tile(np.array([-1, 0, 0], dtype=np.int64), (len(events), 1))
         table = np.full(self._shape, -1, dtype=np.int32)
-        fold(len(slots))(events, slots, table, state, self.drafts_cover, results)
+        fold(len(slots))(events, slots, table, state, self._drafted, results)
         found[forward[forward >= 0]] = results[forward >= 0]
         return found[self.index]
 
@@ -144,7 +151,13 @@ class DraftReads:
 
     def _events(self) -> tuple[Int64s, Int64s, Int64s]:
         """All events by `seq`, their slots, and the forward of each, -1 of others."""
-        parts = [*self._of_slots(), self._of_moves(), self._of_rows(), self._of_forwards()]
+        parts = [
+            *self._of_slots(),
+            self._of_moves(),
+            self._of_rows(),
+            self._of_forwards(),
+            self._of_poolless(),
+        ]
         sizes = np.concatenate([part[2].lengths for part in parts])
         slots = np.concatenate([part[2].values for part in parts])
         ends = np.cumsum(sizes)
@@ -210,6 +223,15 @@ class DraftReads:
         window = self.info.settings.get("draft_window")
         columns[4][:] = window if isinstance(window, int) else 0
         return seq, columns, slots, at
+
+    def _of_poolless(self) -> Any:
+        """Forwards that do not say their pool: they may have written draft KV."""
+        modes = self.forward.texts("mode").equal("draft_extend", "extend")
+        at = np.flatnonzero(modes & ~self.forward.texts("pool").known)
+        start = np.zeros(len(at), dtype=np.int64)
+        slots = self.forward.lists("slots").take(at)
+        seq, columns, slots, _ = _part(self.forward, at, draft_fold.HIDE, start, slots)
+        return seq, columns, slots, np.full(len(at), -1)
 
     def _main(self, table: Columns) -> Mask:
         return mask(self.spaces.indices(table.texts("pool")) == self.spaces.main)

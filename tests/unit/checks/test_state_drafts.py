@@ -127,6 +127,27 @@ def test_what_can_t_be_judged(judge: Build, lines: list[Line], head: Line, why: 
     assert not result.findings and [each.why for each in result.unknown] == [why]
 
 
+UNTOLD = [*PROMPT, draft(2, 12), draft(3, 13)]
+"""A round of drafts; the draft extend behind its verify was not recorded."""
+
+
+@pytest.mark.parametrize("forwards", [[], ["forward:target_verify"]])
+def test_forwards_that_were_recorded_in_part(judge: Build, forwards: list[str]) -> None:
+    tables = [*forwards, *HEAD["tables"][1:]]
+    result = judge("ST-DRAFT", *UNTOLD, draft(4, 14), extend(4, 14), **(HEAD | {"tables": tables}))
+    assert not result.findings
+    assert [each.why for each in result.unknown] == ["what the draft pool holds there was not seen"]
+    assert judge("ST-DRAFT", *UNTOLD, extend(4, 14), **HEAD).findings
+
+
+def test_a_forward_that_does_not_say_its_pool_may_have_written_draft_kv(judge: Build) -> None:
+    nameless = extend(2, 12, 13, pool=None)
+    result = judge("ST-DRAFT", *UNTOLD, nameless, extend(4, 14), **HEAD)
+    assert not result.findings and [each.instances for each in result.unknown] == [1]
+    elsewhere = extend(2, 12, pool=None)  # position 3 is missing all the same
+    assert judge("ST-DRAFT", *UNTOLD, elsewhere, extend(4, 14), **HEAD).findings
+
+
 @pytest.mark.parametrize("algorithm", ["DFLASH", "DSPARK"])
 def test_a_chain_drafter_s_context_is_written_beside_its_forwards(judge: Build, algorithm: str) -> None:
     head = HEAD | {"settings": {"algorithm": algorithm}}
@@ -156,7 +177,7 @@ def test_the_compiled_fold_is_the_plain_one(seed: int) -> None:
     draw = np.random.default_rng(seed)
     count = 400
     events = np.stack(
-        [draw.integers(0, 7, count), draw.integers(-1, 4, count), draw.integers(-1, 12, count)], axis=1
+        [draw.integers(0, 8, count), draw.integers(-1, 4, count), draw.integers(-1, 12, count)], axis=1
     )
     sizes = 2 * draw.integers(0, 3, count)
     ends = np.cumsum(sizes)
@@ -167,7 +188,7 @@ def test_the_compiled_fold_is_the_plain_one(seed: int) -> None:
     def run(fold: Callable[..., None]) -> list[np.ndarray[Any, Any]]:
         table, state = np.full((4, 12), -1, np.int32), np.full(20, draft_fold.UNSEEN, np.int8)
         found = np.tile(np.array([-1, 0, 0], dtype=np.int64), (count, 1))
-        fold(whole, slots, table, state, bool(seed % 2), found)
+        fold(whole, slots, table, state, seed, found)
         return [table, state, found]
 
     plain, fast = run(draft_fold.fold), run(compiled(draft_fold.fold))
