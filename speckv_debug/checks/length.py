@@ -107,7 +107,8 @@ def committed_within_allocated(told: United) -> Judgement:
     A preparation and a release find the committed length that was reported last, a commit and a release the allocated one.
 
     Exceptions: a record that is reset as its request ends; builds before SGLang 0.5.15 commit the bonus while they
-    prepare, ahead of its allocation.
+    prepare, ahead of its allocation; workers of builds before 0.5.14 may free what was rejected, and set the allocated
+    length back to the committed one.
     """
     bounds, repeats = told.parts
     return united_verdict(told, (judge_order(bounds), judge_repeats(repeats)))

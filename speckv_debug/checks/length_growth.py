@@ -20,6 +20,7 @@ def judge_growth(reserves: Reserves) -> Judgement:
     k, grown = reserves.ints("allocated"), reserves.ints("new_allocated")
     formula = reserves.known & ~reserves.as_due
     granted = reserves.known & (reserves.granted != NULL) & (reserves.granted != grown - k)
+    under_way = granted & reserves.under_way
     reported = reserves.known & (reserves.reported != NULL) & (reserves.reported != grown)
     no_size = (reserves.page_size == NULL) & (grown != reserves.plain) & (reserves.form != "plain")
     open_grant = reserves.known & (grown > k) & (reserves.granted == NULL) & ~reserves.refused
@@ -29,8 +30,9 @@ def judge_growth(reserves: Reserves) -> Judgement:
         "no lengths or reserve": ~reserves.known,
         "the page size is unknown": no_size,
         "what was granted for the growth is not known": open_grant,
+        "the recording ends before the growth has to be granted": under_way,
     }
-    failed = (formula & ~no_size) | granted | reported | reserves.foreign_page
+    failed = (formula & ~no_size) | (granted & ~under_way) | reported | reserves.foreign_page
     return verdict(failed, lambda i: _explain_growth(reserves, i), reasons)
 
 

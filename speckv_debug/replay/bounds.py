@@ -162,6 +162,42 @@ class Reserves(Picked):
         return np.where((found == NULL) & self._ungranted, 0, found)
 
     @cached_property
+    def under_way(self) -> Mask:
+        """Less was granted than is due, and nothing behind the reserve shows that its step's grants are over.
+
+        That do the row's report of the growth, a launch of the step, and an event of a later step.
+        """
+        lacking = (self.granted != NULL) & (
+            self.granted < self.ints("new_allocated") - self.ints("allocated")
+        )
+        unlaunched = lacking & (self._launch == NEVER) if lacking.any() else lacking
+        return np.asarray(unlaunched & ~self._told_behind & ~self._later_behind, dtype=np.bool_)
+
+    @property
+    def looks_further(self) -> Mask:
+        """What a window of the process may not hold all of: grants, and what shows that there are no more."""
+        return self.under_way
+
+    @property
+    def _told_behind(self) -> Mask:
+        """Reserves behind which the host reports the growth of the same row and step."""
+        told, groups = self.lengths.columns("lengths"), self._groups_of("lengths")
+        mine = np.flatnonzero((groups >= 0) & told.texts("cause").equal("spec_prepare"))
+        last = np.full(len(self._groups), -1)
+        np.maximum.at(last, groups[mine], told.ints("seq")[mine])
+        return np.asarray(last[self._groups.of_key] > self.ints("seq"), dtype=np.bool_)
+
+    @property
+    def _later_behind(self) -> Mask:
+        """Reserves behind which an event of a later step stands."""
+        tables = [self.lengths.columns(name) for name in ("reserve", "alloc", "lengths", "forward", "accept")]
+        step, seq = (np.concatenate([table.ints(name) for table in tables]) for name in ("step", "seq"))
+        order = np.argsort(step, kind="stable")
+        last = np.append(np.maximum.accumulate(seq[order][::-1])[::-1], -1)
+        later = last[np.searchsorted(step[order], self.ints("step"), side="right")]
+        return np.asarray((self.ints("step") != NULL) & (later > self.ints("seq")), dtype=np.bool_)
+
+    @cached_property
     def refused(self) -> Mask:
         """The allocator had nothing to give to the row in this step."""
         turned_away = self._groups_of("alloc")[self.lengths.columns("alloc").ints("granted") == 0]

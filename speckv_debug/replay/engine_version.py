@@ -14,6 +14,8 @@ PAGE_ALIGNED_RESERVE: Version = (0, 5, 16)
 """SGLang rounds the reserve up to a page from here on."""
 NO_PRECLAIM: Version = (0, 5, 15)
 """SGLang's decode preparation no longer commits the bonus before its result from here on."""
+NO_FREE_ON_REJECT: Version = (0, 5, 14)
+"""SGLang keeps the room of rejected rows from here on; before, V1 workers free it and set the allocated length back."""
 TAIL_BY_ALLOCATOR_PAGE: Version = (0, 5, 17)
 """SGLang aligns the free of a tail with the allocator's page from here on, not with the server's."""
 TURNS_ARE_SESSIONS: Version = (0, 5, 22)
@@ -45,6 +47,12 @@ def preclaims(info: Process) -> bool:
     """Whether a preparation may commit the bonus token ahead of its result."""
     version = sglang_version(info)
     return version is not None and version < NO_PRECLAIM
+
+
+def may_free_on_reject(info: Process) -> bool:
+    """Whether a commit may set the allocated length back to the committed one: V1 workers, or an unknown release."""
+    version = sglang_version(info)
+    return (info.engine or "").lower() == "sglang" and (version is None or version < NO_FREE_ON_REJECT)
 
 
 def may_preclaim(info: Process) -> bool:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from speckv_debug.replay.engine_version import may_preclaim
+from speckv_debug.replay.engine_version import may_free_on_reject, may_preclaim
 from speckv_debug.replay.lengths import ENDINGS, Lengths
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
@@ -19,19 +19,22 @@ class Repeats:
     """One instance a decode preparation, a commit and a release behind a `lengths` event of the same life.
 
     A preparation and a release find the committed length as it was reported; a commit and a release the allocated one: it
-    grows by preparations, which report it. None where `lengths` were not recorded whole.
+    grows by preparations, which report it, and a V1 worker's commit sets it back behind a free of what was rejected. None
+    where `lengths` were not recorded whole.
 
     Attributes:
         table, event: Of which of `TABLES` the instance is, and which event; `life` is its row's.
         before: The life's previous `lengths` event.
     """
 
-    columns_from = ("lengths", "reserve", "release")
-    reads = ("lengths",)
+    columns_from: tuple[str, ...] = ("lengths", "reserve", "release")
+    reads: tuple[str, ...] = ("lengths",)
 
     def __init__(self, lengths: Lengths) -> None:
         self.lengths, self.info = lengths, lengths.info
         self._columns = [lengths.columns(name) for name in TABLES]
+        if may_free_on_reject(self.info):
+            self.reads, self.columns_from = (*self.reads, "free"), (*self.columns_from, "free")
         told = self._columns[0].texts("cause").equal(*CAUSES) & lengths.main
         rows = [np.flatnonzero(told), *(np.arange(len(columns)) for columns in self._columns[1:])]
         table = np.repeat(np.arange(len(TABLES)), [len(each) for each in rows])
@@ -75,8 +78,31 @@ class Repeats:
         """Length → reports that change it without a reason."""
         return {
             "committed": self._apart("committed") & ~self._commits & (not may_preclaim(self.info)),
-            "allocated": self._apart("allocated") & ~self._grows,
+            "allocated": self._apart("allocated") & ~self._grows & ~(self._set_back & self._rejected),
         }
+
+    @property
+    def looks_further(self) -> Mask:
+        """What a window of the process may not hold all of: the free of what was rejected."""
+        return np.asarray(self._set_back & ~self._rejected, dtype=np.bool_)
+
+    @property
+    def _set_back(self) -> Mask:
+        """Commits of a worker that may free what was rejected, with the allocated length at the committed one."""
+        to_committed = self.now("allocated") == self.now("committed")
+        shrinks = self._apart("allocated") & (self.now("allocated") < self.due("allocated"))
+        return np.asarray(
+            self._commits & shrinks & to_committed & may_free_on_reject(self.info), dtype=np.bool_
+        )
+
+    @cached_property
+    def _rejected(self) -> Mask:
+        """Between the two lies a free of what was rejected, or it may."""
+        free = self.lengths.columns("free")
+        reason = free.texts("reason")
+        seqs = free.ints("seq")[reason.equal("reject") | ~reason.known]
+        first, last = (np.searchsorted(seqs, end) for end in self.spans)
+        return np.asarray((last > first) | (not self.info.records("free")), dtype=np.bool_)
 
     @cached_property
     def silent(self) -> Mask:

@@ -104,6 +104,26 @@ def test_old_builds_claim_ahead_in_what_they_prepare_from() -> None:
     assert run.check("LEN-ORDER").findings
 
 
+def set_back(version: str = "0.5.12", reason: str | None = "reject") -> Lengths:
+    """A verify of four rows of which one is accepted; the worker frees the room of the others."""
+    run = Lengths(engine_version=version)
+    run.told(10, 10, "extend")
+    run.told(10, 14, "spec_prepare")
+    run.verify(10, 1)
+    run.free([111, 112, 113], reason=reason)
+    run.told(11, 11, "verify_commit")
+    return run
+
+
+def test_a_worker_that_frees_what_was_rejected_sets_the_allocated_length_back() -> None:
+    assert not set_back().check("LEN-ORDER").findings
+    assert not set_back(reason=None).check("LEN-ORDER").findings
+    for broken in (set_back("0.5.23"), set_back(reason="evict"), set_back()):
+        at(broken, "lengths", 2)["allocated"] = 12 if broken.lines == set_back().lines else 11
+        (finding,) = broken.check("LEN-ORDER").findings
+        assert finding.message.endswith("allocated, the report before it said 14")
+
+
 def test_reports_across_a_hole_and_of_an_ended_record_are_left_open() -> None:
     run = grown()
     at(run, "release")["committed"] = 4
@@ -171,6 +191,7 @@ def test_what_is_granted(slots: int, granted: bool, broken: bool) -> None:
     run.add(
         "alloc", pool="full", **who, slots=list(range(8, 8 + slots)), reason="spec_reserve", granted=granted
     )
+    run.verify(18, 1)
     assert bool(found(run, "LEN-ALLOC")) == broken
 
 
@@ -206,6 +227,27 @@ def test_a_growth_without_a_grant_is_unknown_where_the_grant_may_be_lost() -> No
         assert not result.findings and result.checked["LEN-ALLOC"] == 0
         of_grants = "the recording ends before the row is written"
         assert [u.instances for u in result.unknown if u.instances and u.why != of_grants] == [1]
+
+
+@pytest.mark.parametrize("slots", [[], [8, 9]])
+def test_a_recording_that_ends_behind_a_reserve(slots: list[int]) -> None:
+    """The grant, or the rest of it, may come within the step: until the report, the launch, or what is of a later step."""
+    run = Lengths(4)
+    run.reserve(18, 19, 4, 24, granted=False)
+    if slots:
+        run.add("alloc", pool="full", **run.who(1, None, 1), slots=slots, reason="spec_reserve")
+    result = run.check("LEN-ALLOC")
+    assert not result.findings
+    assert [u.instances for u in result.unknown if "has to be granted" in u.why] == [1]
+    reported, launched, passed = (Lengths(4) for _ in range(3))
+    for each in (reported, launched, passed):
+        each.lines += run.lines
+    reported.told(18, 24, "spec_prepare")
+    launched.verify(18, 1)
+    passed.step = 2
+    passed.add("forward", **passed.who(2, None, 1), mode="extend", start=0)
+    for each in (reported, launched, passed):
+        assert "for growing from 19 to 24, due are 5" in each.only_finding("LEN-ALLOC").message
 
 
 def test_the_host_reports_what_it_decided() -> None:
