@@ -48,7 +48,8 @@ def written_by_its_holder(writers: EventFacts) -> Judgement:
 
     Exceptions: rows that pad the batch and the dummy slots; transfers, which write before there is a row, or into pages of
     the tree, are no forwards; a page in the free list is OWN-UAF's to judge; a verify that was in flight when its request
-    ended; a page that was granted to nobody by name is unknown.
+    ended; a page that was granted to nobody by name is unknown; a chunk of a prompt that the tree took in the step in which
+    it was granted, and that its request's forward of this step writes once.
     """
     return Judgement(failed=writers.failed, unknown=writers.unknown, explain=lambda i: _explain(writers, i))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speckv_debug.replay.further import LooksFurther
+from speckv_debug.replay.ledger_ahead import writes_own_chunk
 from speckv_debug.replay.ledger_book import FREE, HELD, LONG_AGO, NOBODY, UNKNOWN, PageBook
 from speckv_debug.replay.ledger_facts import PASS, SKIP, Broken
 from speckv_debug.replay.ledger_rows import others_in
@@ -107,6 +108,8 @@ def _judge_foreign(ledger: Ledger, table: str, index: int, tenure: Tenure, pages
     found: dict[tuple[str, int | None], list[int]] = {}
     for page in pages[~own].tolist():
         way, other = _holder(ledger, page, tenure)
+        if way == "tree" and table == "forward" and writes_own_chunk(ledger, index, tenure, page):
+            continue
         if way is None:
             ledger.facts.mark("owned", table, index, ledger.facts.reason(NAMELESS))
         elif in_flight(ledger, table, index, page, tenure):

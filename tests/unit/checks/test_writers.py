@@ -74,6 +74,34 @@ def test_a_forward_writes_into_the_prefix_that_it_shares() -> None:
     assert finding.evidence[0].rows[-1] == ("reads", "r1", 1, 1, None, "[4, 8)")
 
 
+def published_when_scheduled() -> Run:
+    """The tree takes a chunk ahead of the forward that writes it; the draft model writes there, too."""
+    run = Run(4)
+    run.head["pools"].append(
+        {"name": "draft", "kind": "draft", "slots": 64, "page_size": 4, "allocated_by": "full"}
+    )
+    run.start(1, span(8, 16))
+    run.cache("insert", span(8, 16), request="r1")
+    run.cache("lock", span(8, 16), request="r1")
+    run.forward(1, 8, span(8, 16), "extend", start=0, pool="full")
+    run.forward(1, 8, span(8, 16), "draft_extend", start=0, pool="draft")
+    return run
+
+
+def test_a_chunk_is_published_when_it_is_scheduled_and_written_once() -> None:
+    assert not published_when_scheduled().check(RULE).findings
+    again, later, others, early = (published_when_scheduled() for _ in range(4))
+    again.forward(1, 8, span(8, 16), "extend", start=0, pool="full")
+    later.step = 2
+    later.forward(1, 8, span(8, 16), "extend", start=0, pool="full")
+    others.start(2, [])
+    others.forward(2, 8, span(8, 16), "extend", start=0, pool="full")
+    early.lines.insert(3, early.lines[-2] | {"seq": None})
+    early.lines[3].pop("seq")
+    for run in (again, later, others, early):
+        assert "part of the prefix tree" in run.only_finding(RULE).message
+
+
 def test_a_forward_writes_into_what_a_session_keeps() -> None:
     run = two_requests()
     run.cache("session_save", span(8, 18), request="r1")
