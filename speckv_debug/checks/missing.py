@@ -9,6 +9,7 @@ import numpy as np
 
 from speckv_debug.checks.rule import Indices, Rule, Scope
 from speckv_debug.model.text import events_missing, printable
+from speckv_debug.replay.drop_spans import first_lost
 from speckv_debug.replay.left_out import why_dropped
 from speckv_debug.replay.ragged import Mask
 from speckv_debug.replay.view import ProcessView
@@ -195,6 +196,12 @@ def _holes(view: ProcessView, damaged: tuple[Loss, ...]) -> Iterator[Loss]:
 
 
 def _drops(view: ProcessView) -> Iterator[Loss]:
+    """What each drop may be about, up to where it stands."""
     drops = view.columns("drop")
-    for index, seq in enumerate(drops.ints("seq").tolist()):
-        yield Loss(first=seq, last=seq, table=drops.texts("table")[index], why=why_dropped(drops, index))
+    spans = zip(
+        first_lost(drops, map(view.columns, view.process.present)).tolist(),
+        drops.ints("seq").tolist(),
+        strict=True,
+    )
+    for index, (first, last) in enumerate(spans):
+        yield Loss(first=first, last=last, table=drops.texts("table")[index], why=why_dropped(drops, index))

@@ -213,3 +213,42 @@ def test_a_damaged_column_makes_rules_on_its_table_unknown(rule: str, table: str
     instances = sum(u.instances for u in result.unknown if u.why.startswith(f"a damaged column of {table}"))
     assert instances > 0 and (result.checked[rule] == 0 or rule == "LOC-RANGE")
     assert not result.findings
+
+
+# ---- drops that are noted late --------------------------------------------------------------------
+
+
+def uncommitted(*, drop_step: int) -> Run:
+    """Commits at steps 1 to 7, those of steps 2, 4 and 6 without an accept; a drop of accepts is noted behind one step."""
+    run = Run(tables=["accept", "lengths"])
+    run.add("lengths", **run.who(1, None, 1), committed=4, allocated=20, cause="extend")
+    for step in range(1, 8):
+        run.step = step
+        if step % 2:
+            columns = {"algorithm": "eagle", "accept_len": 1, "seq_len": 3 + step, "new_seq_len": 4 + step}
+            run.add("accept", **run.who(1, None, 1), **columns)
+        told = {"committed": 4 + step, "allocated": 20, "cause": "verify_commit"}
+        run.add("lengths", **run.who(1, None, 1), **told)
+        if step == drop_step:
+            run.lines.append(DROP | {"table": "accept"})
+    return run
+
+
+@pytest.mark.parametrize(("drop_step", "broken"), [(0, 3), (7, 2), (5, 1)])
+def test_what_a_drop_reports_may_have_stood_in_its_step_or_the_one_before(
+    drop_step: int, broken: int
+) -> None:
+    (finding,) = uncommitted(drop_step=drop_step).check("LEN-COMMIT").findings
+    assert finding.step == 2 and "no verify of the step accepted any" in finding.message
+    assert finding.repeats == broken - 1
+
+
+def test_a_row_whose_grant_was_dropped_and_noted_late() -> None:
+    run = Run()
+    run.start(2, span(20, 24))
+    run.start(1, span(10, 14))
+    grant = next(i for i, line in enumerate(run.lines) if line["event"] == "row_alloc" and line["row"] == 1)
+    del run.lines[grant]
+    assert run.check("OWN-ROW").findings
+    run.lines.append(DROP | {"table": "row_alloc"})
+    assert not run.check("OWN-ROW").findings
