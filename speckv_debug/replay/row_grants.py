@@ -203,13 +203,17 @@ class RowGrants:
         return mask((grants >= 0) & (np.append(seqs, NULL)[found] > self._at(self.seq, grants)))
 
     def _runs_in_it(self, which: Mask) -> Mask:
-        """Whether the request that returns the row was the last one that another table named in it."""
+        """Whether the request that returns the row was the last one that another table named in it.
+
+        A return without an epoch is of the life that the row was granted to.
+        """
         found = np.zeros(len(self), dtype=np.bool_)
         at = np.flatnonzero(which)
-        at = at[self._life[at] >= 0] if len(at) else at
+        life = np.where(self._life < 0, self._at(self._life, self.before), self._life)[at] if len(at) else at
+        at, life = at[life >= 0], life[life >= 0]
         for name in NAMING if len(at) else ():
             texts = self.lengths.columns(name).texts("request")
-            last = self.lengths.lives.before(name, self.seq[at], self._life[at], texts.known)
+            last = self.lengths.lives.before(name, self.seq[at], life, texts.known)
             numbers = np.array([*(self._numbers.get(text, -2) for text in texts.names), -3], dtype=np.int64)
             found[at] |= numbers[np.append(texts.codes, -1)[last]] == self.request[at]
         return found

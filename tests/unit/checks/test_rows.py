@@ -188,6 +188,15 @@ def test_a_row_that_a_session_keeps() -> None:
     assert run.only_finding(RULE).request == "b"
 
 
+def test_a_return_after_a_session_that_tells_no_epoch() -> None:
+    """It is of the life that the row was granted to, in which the turn ran."""
+    run = a_session_hands_its_row_on()
+    run.lines[-1]["epoch"] = None
+    assert not run.check(RULE).findings
+    run.lines[-1]["request"] = "turn-3"
+    assert "is given back by request turn-3 while request turn-1" in run.only_finding(RULE).message
+
+
 def test_a_second_row_of_a_request() -> None:
     run = Run()
     grant(run, 1, "a")
