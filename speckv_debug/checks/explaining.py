@@ -33,7 +33,7 @@ def finding_of(
         message=details.message,
         ranks=details.extra.get("ranks"),
         step=place.step,
-        request=place.request,
+        request=place.request or view.names.of(place.row, place.epoch),
         row=place.row,
         epoch=place.epoch,
         pool=place.pool,

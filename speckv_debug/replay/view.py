@@ -17,6 +17,7 @@ from speckv_debug.recording.meaning import senseless
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.left_out import MOST, NEVER_LEFT_OUT, Reasons, as_drops, odd_events, without
+from speckv_debug.replay.lives_named import Names
 from speckv_debug.replay.ragged import Int64s
 from speckv_debug.replay.recompute import Kernels
 from speckv_debug.replay.replay_view import ReplayScopes
@@ -92,6 +93,11 @@ class ProcessView(StateScopes, ReplayScopes):
     def settings(self) -> Mapping[str, Any]:
         """The engine's settings, as recorded."""
         return self.process.info.settings
+
+    @cached_property
+    def names(self) -> Names:
+        """Which request a row and epoch is of."""
+        return Names(self.process)
 
     def columns(self, table: str) -> Columns:
         """The columns of one event table, empty ones if there is none."""
