@@ -130,13 +130,22 @@ class Apart:
         while True:
             kind, value = there.recv()
             if kind == TOLD:
-                on_told(value)
+                self._tell(on_told, value)
             elif kind == RESULT:
                 return value
             elif kind == REFUSED:
                 raise value
             else:
                 raise RuntimeError(value)
+
+    def _tell(self, on_told: OnTold, what: object) -> None:
+        try:
+            on_told(what)
+        except BaseException:
+            if self._process is not None:
+                self._process.terminate()
+            self._forget()  # else what is still on its way is taken for the answer to the next call
+            raise
 
     def _there(self) -> Connection:
         if self._closed:

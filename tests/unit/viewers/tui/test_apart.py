@@ -73,6 +73,15 @@ def test_a_fault_is_named_and_the_next_call_answers(apart: Apart) -> None:
     assert apart.call("add", 1, 1) == 2
 
 
+def test_a_listener_that_fails_leaves_no_answer_behind_for_the_next_call(apart: Apart) -> None:
+    def fails(what: object) -> None:
+        raise ValueError("not listening")
+
+    with pytest.raises(ValueError, match="not listening"):
+        apart.call("add", 2, 3, on_told=fails)
+    assert apart.call("add", 1, 1) == 2
+
+
 def test_a_call_can_be_given_up_and_the_next_one_starts_anew(apart: Apart) -> None:
     begun = threading.Event()
     stopper = threading.Thread(target=lambda: (begun.wait(60), apart.cancel()))
