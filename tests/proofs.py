@@ -31,7 +31,10 @@ PROOF: dict[str, tuple[str, ...]] = {
     "move-target-one-late": ("132", "133", "✗ due E", "p 23"),
     "move-one-row-short": ("131", "133", "✗ due E", "p 23"),
     "move-missing": ("68", "69", "✗ due C", "p 28"),
-    "move-keys-only": ("k of pool full: 3 of 3 pairs moved",),
+    "move-keys-only": (
+        "k of pool full: 3 of 3 pairs moved",
+        "✗ v of pool full: 0 of 3 pairs moved, left behind 68 <- 69, 97 <- 98, 164 <- 165",
+    ),
     "move-leaves-values": ("69→68", "✗"),
     "move-descending-in-place": ("1. pair 8 writes", "2. pair 9 reads after", "✗ due KV of 210"),
     "hidden-not-compacted": ("row due", "2", "C", "row found", "B", "✗"),
@@ -70,7 +73,10 @@ PROOF: dict[str, tuple[str, ...]] = {
     "clear-counts-drafts": ("111", "kept", "cleared", "✗"),
     "chain-commits-rejected-states": ("neutral", "123", "✗"),
     "recurrent-state-of-another-row": ("row 4 due", "✗ row 1 kept"),
-    "share-not-counted": ("tree:3 retain · tree:3 has 1 · engine counts 2",),
+    "share-not-counted": (
+        "tree:3 retain · tree:3 has 1 · engine counts 2",
+        "✗ no reference of the row when the page is used",
+    ),
     "reference-released-twice": ("✗ row:4 release · row:4 has -1 · engine counts 0",),
     "replace-frees-a-moved-page": ("✗ row:3 retain · row:3 has 1 · engine counts 1",),
     "sidecar-row-not-zeroed": ("✗ row 4 has ended and its sidecar still names page 1",),
@@ -83,10 +89,68 @@ PROOF: dict[str, tuple[str, ...]] = {
     ),
 }
 """Fault → texts in the drawings of its first root cause."""
+PLACED: dict[str, tuple[str, ...]] = {
+    "stale-accept-tail": ("accept_len 1 at 1: -1", "verify row at 1: A 29", "accept_index at 1: 1", "✗ at 1"),
+    "accept-len-one-too-large": ("accept_len 4 at 3: a row", "accept_index at 3: -1", "✗ at 3"),
+    "accept-index-local": ("due at 1: 12…17", "accept_index at 1: 1", "✗ at 0", "✗ at 3"),
+    "wrong-sibling-accepted": ("verify row at 2: D 14", "accept_index at 2: 22", "✗ at 2"),
+    "addresses-frozen-at-capture": ("slot due at 26: 98", "slot used at 26: 66", "✗ at 26"),
+    "verify-slots-duplicated": ("R → 162 wrong", "A → 162 wrong", "B → 164 ran"),
+    "prefill-starts-in-the-prefix": ("gone.1 writes → slots [12, 16) wrong",),
+    "slot-out-of-range": ("R → 406 wrong", "plain [163, 244)"),
+    "padded-row-writes-live-slots": ("pad 0 → 121 wrong", "pad 5 → 126 wrong"),
+    "row-too-narrow": ("due [56, 60)", "wrong [60, 64)"),
+    "move-direction-swapped": ("69 → 68 due", "68 → 69 wrong"),
+    "move-source-shifted": ("131 → 130 ran", "133 → 131 due", "132 → 131 wrong"),
+    "move-target-one-late": ("131 → 130 ran", "133 → 131 due", "133 → 132 wrong"),
+    "move-one-row-short": ("131 → 130 ran", "133 → 131 due"),
+    "move-missing": ("69 → 68 due",),
+    "move-leaves-values": ("✗ at 69→68", "✗ at 98→97", "✗ at 165→164"),
+    "move-descending-in-place": ("212 → 210 ran", "210 → 209 wrong"),
+    "hidden-not-compacted": ("row due at 2: C", "row found at 2: B", "✗ at 2"),
+    "predict-left-in-tree-order": ("value due at 2: 60", "value found at 2: 0", "✗ at 2"),
+    "seq-len-without-bonus": ("due [20, 24)", "plain [16, 23)", "missing [23, 24)"),
+    "growth-skipped": ("due [0, 56)", "missing [23, 55)"),
+    "commit-one-short": ("due [20, 24)", "plain [16, 23)", "missing [23, 24)"),
+    "reserve-of-one-round": ("reserve [30, 39)", "wrong [39, 40)", "slot written at 39: 0"),
+    "root-is-not-the-bonus": ("token handed on at 23: 52", "token written at 23: 32", "✗ at 23"),
+    "draft-chunk-ends-with-a-sample": ("token due at 15: 59", "token computed at 15: 36", "✗ at 15"),
+    "lengths-frozen-at-capture": ("due [21, 31)", "plain [21, 29)", "missing [29, 31)"),
+    "reserve-wrong-page-size": ("due [0, 96)", "reserve [0, 92)", "wrong [88, 92)"),
+    "freed-duplicates-still-read": ("locked at 0: 1", "row names at 0: 24", "✗ at 0"),
+    "tail-leaked": ("committed [0, 29)", "due [32, 60)"),
+    "tail-freed-inside-a-page": ("committed [0, 19)", "wrong [19, 80)"),
+    "published-one-late": ("slot in the row at 20: 24", "slot in the tree at 20: 25", "✗ at 20"),
+    "trim-keeps-the-surplus": ("due [15, 19)", "plain [15, 21)", "wrong [19, 21)"),
+    "draft-prefill-skipped": ("missing [0, 16)",),
+    "window-evicted-early": ("due [20, 28)", "wrong [20, 28)"),
+    "peer-one-page-off": ("full slot 36 → peer 32 wrong", "full slot 32 → peer 32 wrong"),
+    "window-by-the-main-table": (
+        "slot of swa at 30: 30",
+        "slot used (by the table of full) at 30: 38",
+        "✗ at 30",
+    ),
+    "window-one-page-off": (
+        "slot of swa at 25: 65",
+        "slot used (by no recorded table) at 25: 69",
+        "✗ at 25",
+    ),
+    "clear-missing": ("wanted at 113: neutral", "stored at 113: 112", "✗ at 113"),
+    "clear-one-early": ("due at 111: kept", "engine at 111: cleared", "✗ at 111"),
+    "clear-one-late": ("due at 117: kept", "engine at 117: cleared", "✗ at 117"),
+    "clear-counts-drafts": ("due at 111: kept", "engine at 111: cleared", "✗ at 111"),
+    "chain-commits-rejected-states": ("wanted at 123: neutral", "stored at 123: 123", "✗ at 123"),
+}
+"""Fault → what those drawings say by where things stand, see `read_drawing`; faults whose proof is a list of events are not here."""
 TEXT = re.compile("<text[^>]*>(.*?)</text>", re.DOTALL)
 
 
-def drawn(recording: Recording, findings: Sequence[Finding]) -> set[str]:
-    """All texts in the drawings of the first root cause."""
+def drawings(recording: Recording, findings: Sequence[Finding]) -> str:
+    """The drawings of the first root cause."""
     first = worst_first(root_causes(findings))[0].finding
-    return {html.unescape(said) for said in TEXT.findall(prove(first, RecordedPlaces(recording).of(first)))}
+    return prove(first, RecordedPlaces(recording).of(first))
+
+
+def texts(drawn: str) -> set[str]:
+    """All texts in drawings."""
+    return {html.unescape(said) for said in TEXT.findall(drawn)}

@@ -20,7 +20,8 @@ from speckv_debug.model.finding import Finding, Severity
 from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.recorder import Recorder
 from tests.kept_kv import KeptKV, wrong_texts
-from tests.proofs import PROOF, drawn
+from tests.proofs import PLACED, PROOF, drawings, texts
+from tests.read_drawing import said_by_place
 
 SEED = 7
 
@@ -96,13 +97,16 @@ def test_its_drawings_prove_it(
 ) -> None:
     _, _, found = run_of(fault)
     assert worst_first(root_causes(found))[0].finding.rule == fault.rule
-    said = drawn(Recording.open(path_of(fault)), found)
+    drawn = drawings(Recording.open(path_of(fault)), found)
+    said, placed = texts(drawn), said_by_place(drawn)
     assert not set(PROOF[fault.name]) - said, said
     assert any("✗" in words for words in said)
+    assert not set(PLACED.get(fault.name, ())) - placed, placed
 
 
 def test_what_drawings_prove_is_told_of_every_fault() -> None:
     assert set(PROOF) == {fault.name for fault in FAULTS}
+    assert set(PLACED) <= set(PROOF)
     assert all(re.search(r"\d", " ".join(words)) for words in PROOF.values()), (
         "without a number nothing is proven"
     )

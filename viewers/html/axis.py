@@ -75,7 +75,7 @@ def _ruler(y: float, first: str, last: str) -> Iterator[Html]:
 def _start(lanes: Sequence[Lane], points: Sequence[Point]) -> int:
     """Where the drawing begins: a third before the first boundary, so that what differs is wide enough to see."""
     near = [n for lane in lanes for span in lane.spans for n in (span.start, span.end) if n]
-    near += [point.at for point in points if point.at]
+    near += [point.at for point in points]
     first, last = min(near, default=0), max(near, default=1)
     return max(0, first - max(4, (last - first) // 2)) if first > (last - first) else 0
 

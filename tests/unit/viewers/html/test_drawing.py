@@ -14,6 +14,7 @@ from speckv_debug.viewers.html.strips import draw_strips
 from speckv_debug.viewers.html.svg import label, picture
 from speckv_debug.viewers.html.timeline import timeline
 from speckv_debug.viewers.html.tree import MOST_ROWS, Note, draw_tree
+from tests.read_drawing import said_by_place
 from tests.reported import finding, verify
 
 
@@ -48,6 +49,11 @@ def test_lanes_show_what_ran_beside_what_was_due() -> None:
     assert "engine ran 42082 to 42083, not due" in picture
     for words in ("same slot", "due, no such move recorded", "✗ ran, was not due"):
         assert words in picture
+
+
+def test_arrows_go_from_the_source_down_to_the_target() -> None:
+    assert said_by_place(draw_lanes(verify())) == {"42083 → 42082 due", "42082 → 42083 wrong"}
+    assert said_by_place(draw_lanes(verify(moves=moved_as_due()))) == {"42083 → 42082 ran"}
 
 
 def test_lanes_of_a_correct_move_mark_nothing() -> None:
@@ -116,6 +122,14 @@ def test_strips_are_of_one_length_and_one_token_apart() -> None:
     assert "KV commits R A C; the output gains A C X" in picture
     assert [t for t in texts(picture) if t in {"R", "A", "C", "X"}] == ["R", "A", "C", "A", "C", "X"]
     assert "✗" not in picture
+
+
+def test_strips_name_the_position_of_each_token_that_kv_commits() -> None:
+    rows = re.findall(r'<text x="([0-9.]+)" y="[0-9.]+"[^>]*>(R|A|C|p [0-9]+)<', draw_strips(verify()))
+    column = {words: x for x, words in reversed(rows)}
+    assert [words for words in column if words.startswith("p ")] == ["p 4098", "p 4097", "p 4096"]
+    for row, position in (("R", "p 4096"), ("A", "p 4097"), ("C", "p 4098")):
+        assert column[row] == column[position]
 
 
 def test_strips_mark_a_token_that_is_not_the_one_committed() -> None:

@@ -14,6 +14,7 @@ from speckv_debug.viewers.html.copies import copies_of, draw_copies
 from speckv_debug.viewers.html.given_back import draw_given_back
 from speckv_debug.viewers.html.life import MOST_EVENTS, Turn, draw_life
 from speckv_debug.viewers.html.proof import Place, prove
+from tests.read_drawing import said_by_place
 from tests.reported import finding
 
 
@@ -265,6 +266,22 @@ def test_a_long_common_beginning_is_cut_and_said() -> None:
     found = texts(draw_axis(lanes, [Point(100_024, "due"), Point(100_020, "engine", True)], "lengths"))
     assert any(re.fullmatch(r"position [1-9]\d+", text) for text in found)
     assert "✗ engine 100020" in found
+
+
+def test_bars_and_points_stand_at_their_numbers_on_the_ruler() -> None:
+    lanes = [
+        Lane("due", (Span(0, 56, "due"),)),
+        Lane("engine", (Span(0, 40, "plain"), Span(16, 24, "wrong"))),
+    ]
+    points = [Point(56, "due"), Point(24, "engine", True)]
+    said = said_by_place(draw_axis(lanes, points, "lengths"))
+    assert said == {"due [0, 56)", "plain [0, 40)", "wrong [16, 24)"}
+    cut = [Lane("due", (Span(0, 100_024, "due"),)), Lane("engine", (Span(100_004, 100_020, "plain"),))]
+    said = said_by_place(draw_axis(cut, [Point(100_024, "due"), Point(100_020, "engine", True)], "lengths"))
+    assert "plain [100004, 100020)" in said
+    lane = [Lane("draft KV", (Span(0, 16, "missing"),))]
+    said = said_by_place(draw_axis(lane, [Point(0, "none from", True), Point(16, "read up to")], "draft KV"))
+    assert said == {"missing [0, 16)"}
 
 
 def test_copies_in_another_order_spoil_nothing() -> None:

@@ -42,6 +42,7 @@ def test_many_steps_keep_their_sums_and_extremes(tmp_path: Path) -> None:
     found = moves(made(tmp_path, *events))
     assert len(found.frame) == MOST_POINTS and found.span == 5
     assert found.frame["pairs"].sum() == 1008 and found.frame["high"].max() == 9
+    assert found.frame["low"].tolist() == [1] * MOST_POINTS
     body = moves_figure("moves-0", found, ()).body
     assert max(body["data"][0]["y"]) == 9 and set(body["data"][3]["y"]) == {0.0}
 

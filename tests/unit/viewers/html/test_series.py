@@ -88,6 +88,17 @@ def test_a_long_request_is_thinned_and_keeps_its_spike(tmp_path: Path) -> None:
     assert (life["x"].iloc[0], life["x"].iloc[-1]) == (0, 2999)
 
 
+def test_a_long_request_is_thinned_and_keeps_its_drop(tmp_path: Path) -> None:
+    low = {1234: {"committed": 7}, 2345: {"allocated": 8}}
+    events = [
+        held(step, **({"committed": 5000 + step, "allocated": 9000} | low.get(step, {})))
+        for step in range(3000)
+    ]
+    (life,) = lengths(recording(tmp_path, events).processes[0]).lives["7"]
+    assert len(life) <= 2 * MOST_CHANGES
+    assert (life["committed"].min(), life["allocated"].min()) == (7, 8)
+
+
 def test_of_many_requests_the_named_one_is_kept_and_all_are_counted(tmp_path: Path) -> None:
     events = [held(step, f"r{n}") for n in range(60) for step in range(2 if n != 59 else 1)]
     found = lengths(recording(tmp_path, events).processes[0], ["r59", "no such request"])
