@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -14,7 +15,7 @@ from playwright.sync_api import Browser
 from speckv_debug.checks.run import check
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
-from tests.opened_report import opened, until
+from tests.opened_report import opened, until, without_plotly
 from tests.reported import hostile_run
 from tests.reported import page as rendered
 from tests.reported_demo import demo, leaking
@@ -27,6 +28,19 @@ DRAWING = re.compile(
     rb"/S /Figure\n/Alt (?:\(.*?\)|<[0-9A-F]+>)\n/P \d+ 0 R\n(?:/Pg \d+ 0 R\n)?/K", re.DOTALL
 )
 """In a tagged PDF: words for a drawing, and that something is drawn."""
+
+
+DATA = ".js-line, .js-fill, .point path"
+"""What plotly draws of the numbers themselves."""
+COLOUR = (201, 17)
+FILLED = re.compile(rb"([\d.]+) ([\d.]+) ([\d.]+) (?:rg|RG)\n")
+SMALLEST_TEXT = {"screen": 8, "print": 7}
+"""Pixels; one of paper is three quarters of a point."""
+SIZES = """[...document.querySelectorAll('svg[role=img] text')].map((text) => {
+  const drawing = text.ownerSVGElement;
+  const width = drawing.getBoundingClientRect().width;
+  return width ? parseFloat(getComputedStyle(text).fontSize) * (drawing.viewBox.baseVal.width ? width / drawing.viewBox.baseVal.width : 1) : 99;
+})"""
 
 
 def written(recording: Recording) -> Path:
@@ -101,6 +115,52 @@ def test_paper_keeps_every_drawing(browser: Browser, page_of: Callable[[str], Pa
     tab.page.evaluate("dispatchEvent(new Event('afterprint'))")
     fits = "[...document.querySelectorAll('.plot')].every((p) => Math.abs(p.querySelector('.main-svg').getBoundingClientRect().width - p.clientWidth) < 2)"
     until(tab.page, fits)
+
+
+def test_paper_has_the_data_of_every_figure(browser: Browser, page_of: Callable[[str], Path]) -> None:
+    tab = opened(browser, page_of("leak"))
+    ids = tab.page.evaluate("[...document.querySelectorAll('.plot')].map((plot) => plot.id)")
+    for number, id in enumerate(ids):
+        tab.page.add_style_tag(content=f"#{id} :is({DATA}) {{ {painted(number)} }}")
+    paper = streams(tab.page.pdf(format="A4", print_background=True))
+    colours = {tuple(round(255 * float(part)) for part in each) for each in FILLED.findall(paper)}
+    missing = [id for number, id in enumerate(ids) if (*COLOUR, number) not in colours]
+    assert len(ids) == 8 and missing == ["pages-0-0"], "an image, which has no colour of its own"
+    tab.page.add_style_tag(content="#pages-0-0 .heatmaplayer { display: none }")
+    without = streams(tab.page.pdf(format="A4", print_background=True))
+    assert paper.count(b" Do\n") == without.count(b" Do\n") + 1
+    tab.page.add_style_tag(content="@media print { #moves-0 { display: none } }")
+    colours = {
+        tuple(round(255 * float(part)) for part in each) for each in FILLED.findall(streams(tab.page.pdf()))
+    }
+    assert [id for number, id in enumerate(ids) if (*COLOUR, number) not in colours] == [
+        "pages-0-0",
+        "moves-0",
+    ]
+
+
+def painted(number: int) -> str:
+    """A colour that nothing else on the page has."""
+    colour = f"rgb({COLOUR[0]} {COLOUR[1]} {number})"
+    return f"stroke: {colour} !important; fill: {colour} !important; stroke-width: 2px !important"
+
+
+def streams(pdf: bytes) -> bytes:
+    """What is painted on all pages."""
+    found = re.findall(rb"/FlateDecode[^>]*>>\s*stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL)
+    return b"".join(zlib.decompressobj().decompress(each) for each in found)
+
+
+@pytest.mark.parametrize("media", ["screen", "print"])
+def test_no_text_of_a_drawing_is_too_small_to_read(
+    browser: Browser, page_of: Callable[[str], Path], media: Literal["screen", "print"], tmp_path: Path
+) -> None:
+    tab = opened(browser, without_plotly(page_of("leak"), tmp_path), width=400 if media == "screen" else 703, figures=False)  # fmt: skip
+    tab.page.emulate_media(media=media)
+    tab.page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    sizes = tab.page.evaluate(SIZES)
+    assert len(sizes) > 100
+    assert min(sizes) >= SMALLEST_TEXT[media]
 
 
 def test_a_drawing_that_paper_lost_would_be_missed(browser: Browser, page_of: Callable[[str], Path]) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from speckv_debug.viewers.html.markup import Html, element
 
 MARKED = re.compile(r"<text[^>]*>(✗ [^<]+)</text>")
-SMALLEST = 0.66
-"""To which share of its width a picture shrinks: one of positions then fits a telephone."""
+SMALLEST, SMALLEST_TINY = 0.73, 0.85
+"""To which share of its width a picture shrinks, without and with tiny words: no text is then below 8 px."""
 
 
 def picture(width: float, height: float, shapes: Iterable[Html], *, title: str, class_: str) -> Html:
@@ -19,6 +19,7 @@ def picture(width: float, height: float, shapes: Iterable[Html], *, title: str, 
     `title` says the same in words; what is marked and not in it is added.
     """
     shapes = list(shapes)
+    share = SMALLEST_TINY if any('class="tiny"' in shape for shape in shapes) else SMALLEST
     title = "; ".join([title, *_unsaid(title, shapes)])
     drawn = element(
         "svg",
@@ -27,7 +28,7 @@ def picture(width: float, height: float, shapes: Iterable[Html], *, title: str, 
         viewBox=f"0 0 {width:g} {height:g}",
         width=width,
         height=height,
-        style=f"min-width:{round(width * SMALLEST)}px",
+        style=f"min-width:{round(width * share)}px",
         role="img",
         class_=class_,
     )
