@@ -33,7 +33,11 @@ def test_each_page_of_the_map_has_the_colour_and_the_words_of_its_use() -> None:
     series = small_series()
     uses = np.array([[Use.FREE, Use.COMMITTED, Use.RESERVE, Use.UNHELD]], dtype=np.int8)
     blocks = np.repeat(uses, len(series.x), axis=0)
-    figure = heat_figure("pages-0-0", dataclasses.replace(series, blocks=blocks, holders=blocks * 0 - 1), ())
+    figure = heat_figure(
+        "pages-0-0",
+        dataclasses.replace(series, blocks=blocks, holders=np.full(blocks.shape, -1, dtype=np.int32)),
+        (),
+    )
     (heat,) = figure.body["data"]
     for page, use in enumerate(uses[0].tolist()):
         number = heat["z"][page][0]
@@ -44,4 +48,4 @@ def test_each_page_of_the_map_has_the_colour_and_the_words_of_its_use() -> None:
 def colour(heat: dict[str, Any], number: int) -> str:
     """What plotly paints: the step of the scale that the number falls in."""
     share = (number - heat["zmin"]) / (heat["zmax"] - heat["zmin"])
-    return next(name for (edge, _), (end, name) in zip(heat["colorscale"][::2], heat["colorscale"][1::2], strict=True) if edge <= share < end)  # fmt: skip
+    return next(str(name) for (edge, _), (end, name) in zip(heat["colorscale"][::2], heat["colorscale"][1::2], strict=True) if edge <= share < end)  # fmt: skip
