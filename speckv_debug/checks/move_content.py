@@ -34,15 +34,7 @@ def all_components_move(moved: MovedComponents) -> Judgement:
     window; a draft pool is rebuilt by the next draft extend; pools with other slots (compressed, recurrent state) are not
     moved by these calls.
     """
-    reasons = {
-        "the process line does not declare the pool's components": moved.undeclared,
-        "a mover call does not name its components": moved.unnamed,
-        "no step tells which calls move the same batch": moved.stepless
-        & (moved.lacking | moved.window.lacking),
-    }
-    untold = moved.undeclared | moved.unnamed | moved.stepless
-    failed = (moved.lacking & ~untold) | (moved.window.lacking & ~moved.stepless)
-    return verdict(failed, lambda i: _explain_components(moved, i), reasons | moved.window.untold)
+    return verdict(moved.failed, lambda i: _explain_components(moved, i), moved.untold)
 
 
 def _explain_components(moved: MovedComponents, i: int) -> Details:

@@ -30,7 +30,7 @@ def last_accepted_state_is_kept(state: RecurrentState) -> Judgement:
     one before. A prefix hit loads a state that the tree tracks, of the node that it ends in. Each rank and stage is judged by its own accepts, which
     ACC-RANK compares.
 
-    Exceptions: a commit may be deferred to the start of the next verify; where the last row of the verify is accepted the
+    Exceptions: a commit may be deferred to the start of the next verify; where all rows of the verify are accepted the
     advanced state may stay as it is; a state may be kept twice (tracked for the tree).
     """
     if not len(state):

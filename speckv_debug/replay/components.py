@@ -11,7 +11,7 @@ from speckv_debug.model.process import MAIN, Pool
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.launches import MoveLaunches
 from speckv_debug.replay.moved_peers import FullPairs
-from speckv_debug.replay.moved_windows import MovedWindow, window_of
+from speckv_debug.replay.moved_windows import UNRECORDED, MovedWindow, window_of
 from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
@@ -109,6 +109,27 @@ class MovedComponents:
             for part in self.due(base):
                 found |= mine & (self.moved(part) < self.total)
         return found
+
+    @cached_property
+    def failed(self) -> Mask:
+        """Where a component surely stays behind: a call that is not there was not made only if all calls were recorded."""
+        untold = self.undeclared | self.unnamed
+        own = self.lacking & ~untold & self.info.records("move")
+        return mask((own | self.window.lacking) & ~self.stepless)
+
+    @cached_property
+    def untold(self) -> dict[str, Mask]:
+        """Reason → where what became of the rows is not known."""
+        window, nowhere = self.window.untold, mask(np.zeros(len(self)))
+        unrecorded = self.lacking & (not self.info.records("move"))
+        return {
+            "the process line does not declare the pool's components": self.undeclared,
+            "a mover call does not name its components": self.unnamed,
+            "no step tells which calls move the same batch": self.stepless
+            & (self.lacking | self.window.lacking),
+            **window,
+            UNRECORDED: mask(unrecorded | window.get(UNRECORDED, nowhere)),
+        }
 
     @cached_property
     def _first_left(self) -> Int64s:

@@ -46,7 +46,8 @@ class MovedPeers:
         self, pool: Pool, pairs: FullPairs, moves: MoveCalls, columns: Callable[[str], Columns], whole: bool
     ) -> None:
         self.pool, self.pairs, self._moves, self._map = pool, pairs, moves, columns("swa_map")
-        self._unseen = 0 if whole and moves.info.records("swa_map") else NULL
+        self._recorded = moves.info.records("swa_map")
+        self._unseen = 0 if whole and self._recorded else NULL
         self._overlaps = moves.info.settings.get("overlap") is not False
         self.entries = PeerEntries(columns)
 
@@ -62,8 +63,8 @@ class MovedPeers:
 
     @property
     def unknown(self) -> Mask:
-        """Pairs with an end whose peer is not known."""
-        return mask((self.src == NULL) | (self.tgt == NULL) | self._untold)
+        """Pairs with an end whose peer is not known; a change that was not recorded may follow those that were."""
+        return mask((self.src == NULL) | (self.tgt == NULL) | self._untold | (not self._recorded))
 
     @cached_property
     def due(self) -> Mask:

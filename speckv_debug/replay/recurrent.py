@@ -25,7 +25,7 @@ class RecurrentState(EventUnion):
     recurrent state. Verifies take part where commits are recorded whole: an engine that commits otherwise does not say so.
     """
 
-    reads = ("accept", "state_commit")
+    reads = ("accept", "state_commit", "row_alloc")
     rests_on: Mapping[str, tuple[str, ...]] = {"state_commit": ("row",), "accept": ("row",)}
 
     def __init__(
@@ -77,14 +77,27 @@ class RecurrentState(EventUnion):
 
     @cached_property
     def accept(self) -> Int64s:
-        """The accept that a commit keeps a row of: that of its step, else the last one before; -1 if there is none.
+        """The accept that a commit keeps a row of: that of its step, else the last one before of the same life; -1 if none is known.
 
         A commit may be deferred to the start of the next verify, before whose accept it then comes.
         """
         verifies, row, seq = self.verifies, self.commit.ints("row"), self.commit.ints("seq")
         of_step = only_verify(verifies, verifies.row, self.commit.ints("step"), row)
         done = (of_step >= 0) & (np.append(verifies.seq, 0)[of_step] < seq)
-        return np.where(done, of_step, latest_with((verifies.row,), verifies.seq, (row,), seq))
+        found = np.where(done, of_step, latest_with((verifies.row,), verifies.seq, (row,), seq))
+        return np.where(self._other_life(found), -1, found)
+
+    def _other_life(self, accept: Int64s) -> Mask:
+        """Commits of another life of the row than the accept, by epochs; by requests where no epoch is known."""
+        alloc, verifies, seq = self.columns("row_alloc"), self.verifies, self.commit.ints("seq")
+        at = latest_with((alloc.ints("row"),), alloc.ints("seq"), (self.commit.ints("row"),), seq)
+        then, now = np.append(verifies.epoch, NULL)[accept], np.append(alloc.ints("epoch"), NULL)[at]
+        since = np.append(alloc.ints("seq"), NULL)[at] > np.append(verifies.seq, NULL)[accept]
+        known = (then != NULL) & (now != NULL) & (since | self.info.records("row_alloc"))
+        mine = requests_in(self.commit, verifies)
+        its = np.append(verifies.request.codes.astype(np.int64), -1)[accept]
+        named = (its >= 0) & self.commit.texts("request").known & (mine != its)
+        return mask((accept >= 0) & np.where(known, then != now, named))
 
     @cached_property
     def kept(self) -> Int64s:
@@ -154,8 +167,8 @@ class RecurrentState(EventUnion):
 
     @cached_property
     def advanced(self) -> Mask:
-        """Verifies after which the advanced state is the right one: their last row is accepted."""
-        return mask((self.kept != NULL) & (self.kept == self.verifies.width - 1))
+        """Verifies after which the advanced state is the right one: each of their rows is accepted."""
+        return mask((self.kept != NULL) & (self.verifies.path.lengths == self.verifies.width))
 
     @cached_property
     def committed(self) -> Mask:

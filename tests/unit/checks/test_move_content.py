@@ -73,6 +73,15 @@ def test_an_indexer_with_the_same_slots_moves_too(judge: Judge) -> None:
     assert "key of pool indexer, scale of pool indexer" in finding.message
 
 
+def test_a_call_that_is_not_there_is_evidence_only_where_moves_are_recorded_whole(judge: Judge) -> None:
+    for tables in (["swa_map"], ["move"]):
+        result = judge("MOV-ALLPOOLS", move(), pools=[KV, INDEXER], tables=tables)
+        assert len(result.findings) == ("move" in tables)
+        assert [unknown.why for unknown in result.unknown] == ["moves were not recorded whole"] * (
+            "move" not in tables
+        )
+
+
 SWA = {
     "name": "swa",
     "kind": "swa",
@@ -150,6 +159,7 @@ def test_a_window_that_moves_otherwise(judge: Judge, call: Line) -> None:
         ([move()], {"tables": ["move"]}, "which slots of the window's pool a moved row has is not known"),
         ([MAPPED, move(), move(**WINDOW, components=None)], {},
          "a mover call of the window's pool does not name its components"),
+        ([MAPPED, move()], {"tables": ["move"]}, "which slots of the window's pool a moved row has is not known"),
         ([MAPPED, move()], {"tables": ["swa_map"]}, "moves were not recorded whole"),
         ([MAPPED, move()], {"pool": SWA | {"components": None}},
          "the process line does not declare the components of the window's pool"),

@@ -182,3 +182,28 @@ def test_what_was_dropped_may_have_been_the_commit(judge: Build, verify: Build, 
     third = other(verify, step=3, seq_len=14)
     result = judge("ST-MAMBA", verify(), commit(3), other(verify), drop, third, **HEAD)
     assert not found(result) and result.unknown
+
+
+def test_a_tree_path_that_ends_in_the_last_row_needs_its_commit(judge: Build, verify: Build) -> None:
+    """Rows 0, 1, 3 of four: the advanced state went through row 2 as well."""
+    (message,) = found(judge("ST-MAMBA", verify(), other(verify), **HEAD))
+    assert "whose last accepted row is 3" in message
+
+
+@pytest.mark.parametrize("lives", [[{"event": "row_alloc", "request": "b", "row": 1, "epoch": 2}], []])
+def test_a_commit_of_a_new_life_is_not_judged_by_the_accept_of_the_life_before(
+    judge: Build, verify: Build, lives: list[Line]
+) -> None:
+    """Its own accept is still to come; without epochs the requests tell the lives apart."""
+    last = other(verify, request="b", step=3, epoch=2)
+    result = judge("ST-MAMBA", verify(), commit(3), *lives, commit(0, request="b", step=3), last, **HEAD)
+    assert not found(result)
+    assert [each.why for each in result.unknown] == ["no accept whose path is known"]
+
+
+def test_a_session_keeps_the_life_of_its_row(judge: Build, verify: Build) -> None:
+    """The next turn has another request id: the epochs tell that the life is the same."""
+    head = HEAD | {"tables": [*HEAD["tables"], "row_alloc"]}
+    lines = [{"event": "row_alloc", "request": "a", "row": 1, "epoch": 1}, verify()]
+    assert found(judge("ST-MAMBA", *lines, commit(2, request="b", step=3), **head))
+    assert not found(judge("ST-MAMBA", *lines, commit(3, request="b", step=3), **head))
