@@ -19,6 +19,8 @@ from speckv_debug.replay.verifies import VerifyBatch
 WINDOWS = {RING_KIND: 128, "c4_state": 8}
 """Positions that one compression looks at: C4 overlaps, 2 x ratio (`get_compress_state_write_pad`, SGLang 0.5.23)."""
 
+SAME, OTHER = 1, 0
+
 SIZES = {RING_KIND: "c128_ring_size", "c4_state": "c4_ring_size"}
 """Settings that say how many rows a ring has."""
 
@@ -139,31 +141,42 @@ class RingReads:
         known = (length != NULL) & (n != NULL) & (width != NULL)
         drafted = known & (self.wanted >= np.where(known, length + n, 0))
         drafted &= self.wanted < np.where(known, length + width, 0)
-        return np.where(judged & ~known, NULL, np.where(judged & drafted, 0, 1))
+        unseen = (self.stored >= 0) & (self.wanted >= 0) & (not self.info.records("accept"))
+        return np.where(judged & drafted, 0, np.where((judged & ~known) | unseen, NULL, 1))
 
     @cached_property
     def foreign(self) -> Mask:
-        """The cell holds the wanted position of another request, or of an earlier life of the row."""
-        cells, written = self.cells, (self.stored >= 0) & (self.found >= 0) & ~self.other
-        at = np.append(cells.seq, 0)[self.stored]
-        row = cells.row[self.read]
-        then, now = (self._epoch(row, seq) for seq in (at, cells.seq[self.read]))
+        """The cell holds the wanted position of another life of the row."""
+        return mask(self._life == OTHER)
+
+    @cached_property
+    def _life(self) -> Int64s:
+        """Whether the life of the row that wrote each cell reads it, SAME, OTHER, or NULL if that is unknown.
+
+        By epochs; where one is not known by requests, of which a session has one a turn.
+        """
+        cells = self.cells
+        written = (self.stored >= 0) & (self.found >= 0) & ~self.other & ~self._paged
+        then, now = (self._alloc(seq) for seq in (np.append(cells.seq, 0)[self.stored], cells.seq[self.read]))
+        epoch = np.append(self.columns("row_alloc").ints("epoch"), NULL)
+        first, second = epoch[then], epoch[now]
         names = np.append(self.access.texts("request").codes, -1).astype(np.int64)
-        event = np.append(cells.event, -1)[self.stored]
-        first, second = names[event], names[cells.event[self.read]]
-        written &= ~self._paged
-        return mask(written & ((then != now) | ((first >= 0) & (second >= 0) & (first != second))))
+        writer, reader = names[np.append(cells.event, -1)[self.stored]], names[cells.event[self.read]]
+        named = np.where((writer < 0) | (reader < 0), NULL, np.where(writer == reader, SAME, OTHER))
+        listed = self.info.records("row_alloc")
+        by_epoch = (first != NULL) & (second != NULL) & (listed | (first != second))
+        life = np.where(by_epoch, np.where(first == second, SAME, OTHER), named)
+        return np.where(written & ~((then == now) & listed), life, SAME)
 
     @property
     def _paged(self) -> Mask:
         """Cells that are bound to pages: whoever shares the page shares them."""
         return mask(self.cells.row[self.read] == NULL)
 
-    def _epoch(self, row: Int64s, seq: Int64s) -> Int64s:
+    def _alloc(self, seq: Int64s) -> Int64s:
+        """Number of the last `row_alloc` of each cell's row before `seq`, -1 if there is none."""
         alloc = self.columns("row_alloc")
-        found = latest_with((alloc.ints("row"),), alloc.ints("seq"), (row,), seq)
-        epoch: Int64s = np.append(alloc.ints("epoch"), NULL)[found]
-        return epoch
+        return latest_with((alloc.ints("row"),), alloc.ints("seq"), (self.cells.row[self.read],), seq)
 
     @cached_property
     def arrived(self) -> Mask:
@@ -194,16 +207,23 @@ class RingReads:
     def stale(self) -> Mask:
         """Cells that do not hold what is wanted, as far as it is known."""
         never = self.unwritten & self.whole
-        return mask((self.other | self.foreign | self.rejected | never) & ~self.arrived)
+        return mask(((self._unsound & self._evident) | never) & ~self.arrived)
 
     @cached_property
     def open(self) -> Mask:
         """Cells of which it is not known what they hold."""
-        return mask((self.unwritten & ~self.stale) | self.undecided | (self.arrived & ~self._sound))
+        doubtful = self._unsound | self.unwritten
+        return mask((doubtful & ~self.stale) | self.undecided | (self._life == NULL))
 
     @property
-    def _sound(self) -> Mask:
-        return mask(~(self.other | self.foreign | self.rejected | self.unwritten))
+    def _unsound(self) -> Mask:
+        return mask(self.other | self.foreign | self.rejected)
+
+    @property
+    def _evident(self) -> Mask:
+        """Cells that nothing changed since without being recorded: a write, or a clear where the neutral state is wanted."""
+        records = self.info.records
+        return mask(((self.wanted >= 0) | records("state_clear")) & records("state_access"))
 
     # ---- room in the ring -----------------------------------------------------------------------
 

@@ -301,3 +301,64 @@ def test_the_strip_shows_wanted_beside_stored(judge: Build) -> None:
     assert strip.columns == ("ring row", "wanted", "stored", "by event", "")
     assert strip.rows == ((1, 9, 17, 2, ""), (2, 10, 10, 1, ""))
     assert strip.marked == (0,)
+
+
+def without(*tables: str) -> Line:
+    return HEAD | {"tables": [table for table in HEAD["tables"] if table not in tables]}
+
+
+@pytest.mark.parametrize(
+    ("lines", "table"),
+    [
+        ([ALLOC, write(8), read(-8)], "state_clear"),  # a clear may not have been recorded
+        ([ALLOC, write(8), read(16)], "state_access"),  # nor a write
+        ([ALLOC, write(8), AGAIN, read(8, request="b")], "state_access"),
+    ],
+)
+def test_what_a_ring_row_still_holds_is_evidence_only_where_its_changes_are_recorded(
+    judge: Build, lines: list[Line], table: str
+) -> None:
+    assert judge("ST-RING", *lines, **HEAD).findings
+    result = judge("ST-RING", *lines, **without(table))
+    assert not result.findings
+    assert [each.why for each in result.unknown] == ["what a ring row holds was not seen"]
+
+
+def test_another_position_than_the_wanted_one_needs_no_clear_to_be_recorded(judge: Build) -> None:
+    assert judge("ST-RING", ALLOC, write(8), read(16), **without("state_clear")).findings
+
+
+def test_whether_a_draft_was_accepted_is_not_known_where_accepts_are_not_recorded(judge: Build) -> None:
+    lines = [ALLOC, write(8, 9), read(8, 9)]
+    assert not judge("ST-RING", *lines, **HEAD).unknown
+    result = judge("ST-RING", *lines, **without("accept"))
+    assert not result.findings
+    assert [each.why for each in result.unknown] == ["what a ring row holds was not seen"]
+
+
+def test_an_accept_that_was_recorded_tells_of_a_rejected_draft(judge: Build, verify: Build) -> None:
+    lines = [ALLOC, write(10, 11, 12, 13), verify(), read(12, 13, step=2)]
+    (finding,) = judge("ST-RING", *lines, **without("accept")).findings
+    assert "a rejected draft of position 13" in finding.message
+
+
+def test_the_next_turn_of_a_session_reads_what_the_turn_before_wrote(judge: Build) -> None:
+    """Another request id, the same row and epoch."""
+    turn = {"event": "cache", "action": "session_restore", "request": "a2", "node": 1, "slots": [1]}
+    for head in (HEAD, LATE):
+        for alloc in ([ALLOC], []):
+            result = judge("ST-RING", *alloc, write(8), turn, read(8, request="a2"), **head)
+            assert not result.findings and not result.unknown
+
+
+@pytest.mark.parametrize(
+    ("reader", "found", "unknown"), [({"request": "b"}, 1, 0), ({"request": None}, 0, 1), ({}, 0, 0)]
+)
+def test_requests_tell_lives_apart_where_no_epoch_is_known(
+    judge: Build, reader: Line, found: int, unknown: int
+) -> None:
+    for lines, head in (([], without("row_alloc")), ([ALLOC], without("row_alloc")), ([ALLOC], LATE)):
+        result = judge("ST-RING", write(8), *lines, read(8, **reader), **head)
+        assert (len(result.findings), len(result.unknown)) == (found, unknown)
+    (finding,) = judge("ST-RING", ALLOC, write(8), AGAIN, read(8), **without("row_alloc")).findings
+    assert "of another request or life" in finding.message, "by the epochs that were seen"
