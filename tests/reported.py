@@ -17,7 +17,7 @@ from speckv_debug.viewers.html.page import render
 from tests.smallest import smallest_moves, smallest_step
 
 LABEL = "tp0-pp0-dp0"
-HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u2028\u202e"
+HOSTILE = "<a href='http://127.0.0.1:9/'>owned</a></script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u2028\u202e"
 PROCESS: Mapping[str, Any] = {
     "event": "process",
     "engine": "sglang",

@@ -9,14 +9,38 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
+from speckv_debug.model.text import printable
 from tests.opened_report import RUNS_OVER, Opened, opened, until
-from tests.reported import broken_run, hostile_run
+from tests.reported import HOSTILE, broken_run, hostile_run
 
 EMPTY = """() => [...document.querySelectorAll('.plot')].filter((plot) => {
   const marks = plot.querySelectorAll('.js-line, .point path, .heatmaplayer image');
   return ![...marks].some((mark) => mark.getBBox().width > 0);
 }).map((plot) => plot.id)"""
 """Figures in which nothing with a width was drawn."""
+
+
+PLOTS = "[...document.querySelectorAll('.plot')].map((plot) => plot.id)"
+LABELLED = "(id) => document.getElementById(id).data.flatMap((t, k) => (t.hoverinfo === 'skip' || t.visible === false ? [] : [k]))"
+REST = """([id, curve]) => {
+  const plot = document.getElementById(id);
+  const trace = plot.data[curve];
+  const point = trace.z ? { xval: trace.x[0], yval: trace.y[0] } : [{ curveNumber: curve, pointNumber: 0 }];
+  Plotly.Fx.hover(plot, point, "xy");
+}"""
+LABEL = "(id) => [...document.querySelectorAll(`#${id} .hoverlayer text`)].map((each) => each.textContent).join(' ')"
+NAMED = (("requests-0", 0), ("lengths-0", 0), ("frees-0", 0))
+"""Figures and traces whose labels have to show the recorded name."""
+
+
+def shown(tab: Opened, id: str) -> dict[int, str]:
+    """Trace → its label at its first point."""
+    labels: dict[int, str] = {}
+    for curve in tab.page.evaluate(LABELLED, id):
+        tab.page.evaluate(REST, [id, curve])
+        tab.page.wait_for_timeout(120)  # plotly looks at the pointer twenty times a second
+        labels[curve] = str(tab.page.evaluate(LABEL, id))
+    return labels
 
 
 def report(run: Path, *options: str) -> None:
@@ -102,8 +126,14 @@ def test_text_from_the_recording_is_shown_and_never_run(narrow: Opened, hostile:
     assert narrow.requests == [hostile.as_uri()]
     assert narrow.page.title() != "owned"
     assert narrow.page.locator("img").count() == 0
-    for plot in narrow.page.locator(".plot .nsewdrag").all():  # a hover writes names into the page
-        plot.hover(force=True)
+    labels = {id: shown(narrow, id) for id in narrow.page.evaluate(PLOTS)}
+    assert len(labels) == 9 and all(all(said.values()) for said in labels.values()), labels
+    for id, trace in NAMED:
+        assert printable(HOSTILE) in labels[id][trace], labels[id]
+    assert (
+        narrow.page.locator(".plot svg a, .plot svg b, .plot svg script, .plot svg foreignObject").count()
+        == 0
+    )
     assert narrow.page.evaluate("document.title").count("owned") == 1, "in the file's name alone"
     assert narrow.complaints == []
     assert "</script><script>document.title='owned'" in narrow.page.inner_text("h1")

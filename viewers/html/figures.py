@@ -1,4 +1,7 @@
-"""The plotly figures: accept lengths and their distribution, committed and allocated length a request."""
+"""The plotly figures: accept lengths and their distribution, committed and allocated length a request.
+
+Words of a recording are escaped for plotly, which takes `<` and `&` for markup but shows `&quot;` as it stands.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +131,7 @@ def _pair(
     common = {
         "x": list(life["x"]),
         "mode": "lines",
-        "name": html.escape(printable(request)),
+        "name": html.escape(printable(request), quote=False),
         "visible": alone is not False,
         "hovertemplate": "%{fullData.meta.length} %{y}, %{xaxis.title.text} %{x}",
     }
@@ -232,7 +235,7 @@ def _line(mark: Mark) -> dict[str, Any]:
     return {
         "x": mark.step,
         "line": {"color": "var(--bad)", "width": 1.5, "dash": "dash"},
-        "annotation": {"text": html.escape(f"✗ {mark.word}"), "font": SMALL},
+        "annotation": {"text": html.escape(f"✗ {mark.word}", quote=False), "font": SMALL},
         "annotation_position": "top right",
     }
 

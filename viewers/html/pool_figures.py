@@ -99,7 +99,7 @@ def _meanings(used: Sequence[Use], series: PoolSeries) -> dict[str, Any]:
     """What the page's script needs to say in words what the numbers mean."""
     return {
         "names": [owner_words(use, series) for use in used],
-        "holders": [html.escape(short(printable(who), MOST_LETTERS)) for who in series.names],
+        "holders": [html.escape(short(printable(who), MOST_LETTERS), quote=False) for who in series.names],
         "block": series.block,
         "last": series.first + series.pages - 1,
         "unheld": used.index(Use.UNHELD) if Use.UNHELD in used else -1,

@@ -42,7 +42,7 @@ def requests_figure(id: str, frame: pd.DataFrame) -> Figure:
     figure = go.Figure([_means(frame)], layout("request, in the order of the run", "accepted rows a verify"))
     figure.update_layout(showlegend=False, bargap=0.25)
     if len(frame) <= MOST_NAMED:
-        names = [html.escape(short(printable(who))) for who in frame["request"]]
+        names = [html.escape(short(printable(who)), quote=False) for who in frame["request"]]
         figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names, automargin=True)
     else:
         figure.update_xaxes(showticklabels=False)
@@ -53,7 +53,7 @@ def _means(frame: pd.DataFrame) -> go.Bar:
     return go.Bar(
         x=list(range(len(frame))),
         y=list(frame["mean"]),
-        text=[html.escape(printable(who)) for who in frame["request"]],
+        text=[html.escape(printable(who), quote=False) for who in frame["request"]],
         textposition="none",
         customdata=frame[["low", "high", "verifies"]].astype(int).values.tolist(),
         error_y=_reach(frame),
@@ -121,7 +121,7 @@ def _bars(number: int, name: str, frame: pd.DataFrame, over: Over, noun: str) ->
     return go.Bar(
         x=list(frame["x"]),
         y=list(frame["count"]),
-        name=html.escape(printable(name)),
+        name=html.escape(printable(name), quote=False),
         width=over.span,
         offset=0,
         marker={"color": f"var(--c{number % COLOURS + 1})", "line": {"width": 0}},

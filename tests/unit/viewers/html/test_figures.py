@@ -120,5 +120,5 @@ def test_names_from_the_recording_are_no_markup_for_plotly(tmp_path: Path) -> No
     name = '<a href="https://example.org">%{x}</a>'
     found = lengths(recording(tmp_path, [held(1, name)]).processes[0])
     for trace in lengths_figure("lengths-0", found, [], None).body["data"]:
-        assert trace["name"] == "&lt;a href=&quot;https://example.org&quot;&gt;%{x}&lt;/a&gt;"
+        assert trace["name"] == '&lt;a href="https://example.org"&gt;%{x}&lt;/a&gt;'
         assert name not in trace["hovertemplate"]
