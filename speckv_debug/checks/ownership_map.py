@@ -38,10 +38,10 @@ def one_peer_each(peers: PeerMaps) -> Judgement:
     failed = np.zeros(len(peers), dtype=np.bool_)
     if not len(peers):
         return verdict(failed, lambda i: _explain(peers, i))
-    for hit in (peers.shared, peers.replaced, peers.unowned, peers.ungranted):
-        failed |= peers.over(hit, "swa_map")
-    failed |= peers.over(peers.leftover, "alloc")
-    failed |= peers.over(peers.frees_mapped & ~peers.frees.ends, "free") & peers.told
+    held = peers.over(peers.shared | peers.replaced, "swa_map") | peers.over(peers.leftover, "alloc")
+    held |= peers.over(peers.frees_mapped & ~peers.frees.ends, "free") & peers.told
+    free, granting = peers.over(peers.unowned | peers.ungranted, "swa_map"), peers.info.records("alloc")
+    failed |= (held & peers.recorded) | (free & granting)
     counted = peers.over(np.ones(len(peers.rows["pool_stat"]), dtype=np.bool_), "pool_stat")
     failed |= peers.over(peers.miscounted, "pool_stat") & peers.whole
     reasons = {
@@ -49,6 +49,8 @@ def one_peer_each(peers: PeerMaps) -> Judgement:
         "the recording ends before the free is settled": peers.over(
             peers.frees_mapped & peers.frees.ends, "free"
         ),
+        "a clear of the mapping may not have been recorded": held & (not peers.recorded),
+        "a grant of the slot may not have been recorded": free & (not granting),
         "the mapping was not recorded from its beginning": counted & (not peers.whole),
     }
     return verdict(failed, lambda i: _explain(peers, i), reasons)

@@ -93,6 +93,11 @@ class PeerMaps(EventUnion):
         untold = self.columns("swa_map").ints("seq")[~self.entries.told]
         return mask(untold.min(initial=NEVER) < self.frees.settled)
 
+    @property
+    def recorded(self) -> bool:
+        """Whether a change of the mapping that is not there was not made: what it was told last still holds."""
+        return self.info.records("swa_map")
+
     # ---- entries that break the law -------------------------------------------------------------
 
     @cached_property

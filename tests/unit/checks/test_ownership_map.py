@@ -183,3 +183,34 @@ def test_the_history_of_the_mapping_is_shown(judge: Build) -> None:
     (finding,) = judge("OWN-MAP", *GRANTED, alloc(3), peers((3, 12)), **HEAD).findings
     assert finding.slots == (2, 3)
     assert finding.evidence[1].rows == ((1, 1, 12),)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [alloc(3), peers((3, 12))],
+        [peers((1, 13))],
+        [free(1), alloc(1)],
+        [free(1), USE],
+    ],
+    ids=["shared", "replaced", "left over", "kept"],
+)
+def test_a_peer_that_is_still_there_is_evidence_only_where_clears_are_recorded(
+    judge: Build, lines: list[Line]
+) -> None:
+    assert judge("OWN-MAP", *GRANTED, *lines, **HEAD).findings
+    result = judge("OWN-MAP", *GRANTED, *lines, **without("swa_map"))
+    assert not result.findings
+    assert [each.why for each in result.unknown] == ["a clear of the mapping may not have been recorded"]
+
+
+def without(table: str) -> Line:
+    return HEAD | {"tables": [each for each in HEAD["tables"] if each != table]}
+
+
+def test_a_peer_of_a_free_slot_is_evidence_where_grants_are_recorded(judge: Build) -> None:
+    lines = [alloc(1), free(1), peers((1, 11))]
+    assert judge("OWN-MAP", *lines, **without("swa_map")).findings
+    result = judge("OWN-MAP", *lines, **without("alloc"))
+    assert not result.findings
+    assert [each.why for each in result.unknown] == ["a grant of the slot may not have been recorded"]
