@@ -12,6 +12,7 @@ from speckv_debug.checks import RULES
 from speckv_debug.checks.run import check
 from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
+from tests.proofs import TEXT
 from tests.reported import page
 
 FOLDERS = sorted(
@@ -48,6 +49,10 @@ stands in the tables.
 """
 
 
+AROUND = ("Pages around it", "Room", "What the release gives up")
+"""Drawings of the recording around a finding."""
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_what_is_wrong_is_drawn_and_marked(folder: Path, tmp_path: Path) -> None:
     import_jsonl(folder / "fail.jsonl", tmp_path / "x.speckv")
@@ -63,6 +68,9 @@ def test_what_is_wrong_is_drawn_and_marked(folder: Path, tmp_path: Path) -> None
     marked = any(
         "✗" in re.sub(r"<title>.*?</title>", "", drawing) for drawing in drawings if "timeline" not in drawing
     )
+    for title, drawn_numbers in numbers_of(article):
+        if title in AROUND:
+            assert not drawn_numbers - set(re.findall(r"\d+", " ".join(cells(article)))), title
     if folder.name not in WITHOUT:
         assert marked
         return
@@ -70,6 +78,23 @@ def test_what_is_wrong_is_drawn_and_marked(folder: Path, tmp_path: Path) -> None
     assert not marked and not set(numbers) - set(cells(article))
     titles = re.findall("<figcaption>(.*?)(?: · .*?)?</figcaption>", article)
     assert titles == drawn and len([each for each in drawings if "timeline" not in each]) == len(drawn)
+
+
+def numbers_of(article: str) -> list[tuple[str, set[str]]]:
+    """Each drawing's title and the numbers in it, the beginning of a cut scale left out."""
+    found = re.findall("<figure><figcaption>(.*?)(?: · .*?)?</figcaption>(.*?)</figure>", article, re.DOTALL)
+    return [
+        (
+            title,
+            {
+                n
+                for said in TEXT.findall(figure)
+                if not said.startswith(("from ", "position "))
+                for n in re.findall(r"\d+", said)
+            },
+        )
+        for title, figure in found
+    ]
 
 
 def cells(article: str) -> list[str]:

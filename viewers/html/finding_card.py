@@ -11,6 +11,7 @@ from speckv_debug.model.text import amount
 from speckv_debug.viewers.html.budget import OPTION
 from speckv_debug.viewers.html.headline import place_of
 from speckv_debug.viewers.html.markup import Html, element, facts, table, text
+from speckv_debug.viewers.html.place_tables import place_tables
 from speckv_debug.viewers.html.proof import Place, prove
 
 MOST_CONSEQUENCES, MOST_ROWS = 20, 100
@@ -42,7 +43,8 @@ def cards(
 
     `strip`, all steps with the bad ones marked, stands below the proof. `several`: each finding has to name its process.
     """
-    drawing = _drawing(root.finding, places)
+    place = places.of(root.finding)
+    drawing = (*_drawing(root.finding, place), list(place_tables(root.finding, place)))
     for proven, follows in ((True, True), (True, False), (False, False)):
         consequences = _consequences(root.consequences, several, proven=follows)
         yield _card(number, root, laws, drawing, strip, several, consequences, proven=proven)
@@ -52,14 +54,14 @@ def _card(
     number: int,
     root: RootCause,
     laws: Mapping[str, Law],
-    drawing: tuple[Html, list[Html]],
+    drawing: tuple[Html, list[Html], list[Html]],
     strip: Html,
     several: bool,
     consequences: Html,
     *,
     proven: bool,
 ) -> Html:
-    finding, name, (drawn, notes) = root.finding, f"finding-{number}", drawing
+    finding, name, (drawn, notes, around) = root.finding, f"finding-{number}", drawing
     above = number == 1 and finding.severity is not Severity.NOTE  # the page's title has its message
     proof = [drawn] if drawn else []
     body = [
@@ -70,6 +72,7 @@ def _card(
         *notes,
         strip,
         _proof(finding, proven=proven),
+        element("div", *around, class_="evidence") if around else Html(),
         consequences,
     ]
     return element("article", *body, class_=f"finding {finding.severity}", aria_labelledby=name, tabindex=-1)
@@ -89,9 +92,8 @@ def _repeats(finding: Finding) -> Html:
     )
 
 
-def _drawing(finding: Finding, places: Places) -> tuple[Html, list[Html]]:
+def _drawing(finding: Finding, place: Place) -> tuple[Html, list[Html]]:
     """The pictures, and what has to be said about them."""
-    place = places.of(finding)
     shown, drawn, notes = place.shown, prove(finding, place), []
     if shown is not None and drawn:
         if not shown.exact:

@@ -59,7 +59,7 @@ class Moment:
 
 def draw_pages(moments: Sequence[Moment], pages: Sequence[int]) -> Html:
     """The pages and their neighbours, one lane a moment; the pages of the finding stand in a frame."""
-    shown, hidden = _window(moments, pages)
+    shown, hidden = window(moments, pages)
     if not shown:
         return Html()
     shapes = [label(EDGE + NAMES - 6, TOP - 5, "page", "lane", "end")]
@@ -79,7 +79,7 @@ def _x(at: int) -> float:
     return EDGE + NAMES + at * PITCH
 
 
-def _window(moments: Sequence[Moment], pages: Sequence[int]) -> tuple[list[int], int]:
+def window(moments: Sequence[Moment], pages: Sequence[int]) -> tuple[list[int], int]:
     """The finding's pages with two neighbours on each side, as many as there is room for; and how many of its own are not shown."""
     if not moments:
         return [], 0
