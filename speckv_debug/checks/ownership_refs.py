@@ -33,12 +33,13 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
     entries, held, (fell, settled) = refs.entries, refs.held, refs.kept_back
     missing = (held != NULL) & (held <= 0)
     left, (free, due) = refs.left_named | refs.left_held, refs.available
+    surely = refs.surely_left
     broken = {
-        "page_ref": refs.wrong | refs.swapped,
+        "page_ref": refs.wrong | (refs.swapped & refs.recorded),
         "alloc": refs.left > 0,
         "free": refs.left > 0,
-        "table_write": missing & (refs.until != NEVER),
-        "row_free": (left & (refs.ends[1] != NEVER)) | refs.left_in_ring,
+        "table_write": missing & (refs.until != NEVER) & refs.names_recorded,
+        "row_free": (surely & (refs.ends[1] != NEVER)) | refs.left_in_ring,
         "pool_stat": (due != NULL) & (free != due),
     }
     reasons = {
@@ -46,6 +47,9 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
         "neither a count_after nor a holder": refs.over(
             (entries.told == NULL) & (entries.holder < 0), "page_ref"
         ),
+        "references, names of pages or grants were not recorded whole": refs.over(refs.doubtful, "page_ref")
+        | refs.over(missing & (not refs.names_recorded), "table_write")
+        | refs.over(left & ~surely, "row_free"),
         "frees of the pool were not recorded": refs.over(fell & (not refs.frees_told), "page_ref"),
         "references of the page were not seen before": refs.over(refs.left == NULL, "alloc")
         | refs.over(refs.left == NULL, "free")

@@ -132,9 +132,10 @@ def _explain_cell(refs: PageRefs, i: int, found: Int64s) -> Details:
 
 def _explain_end(refs: PageRefs, i: int, at: int) -> Details:
     row, until = (int(v[at]) for v in refs.ends)
-    if refs.left_in_ring[at] and not (refs.left_named | refs.left_held)[at]:
+    if refs.left_in_ring[at] and not refs.surely_left[at]:
         return _explain_ring(refs, i, at, row)
-    held, named = refs.held_by(row, until), refs.cells.left(row, until)
+    held = refs.held_by(row, until) if refs.recorded else []
+    named = refs.cells.left(row, until) if refs.names_recorded else []
     said = ([f"still holds {_pages(held)}"] if refs.left_held[at] and held else []) + (
         [f"its sidecar still names {_pages([page for _, page in named])}"] if named else []
     )

@@ -152,9 +152,30 @@ class PageRefs(EventUnion):
     @cached_property
     def wrong(self) -> Mask:
         """References that break the law."""
+        revived = self.revived & self.info.records("alloc")
+        return mask(self.entries.negative | revived | (self._miscounts & self.recorded))
+
+    @property
+    def doubtful(self) -> Mask:
+        """References that break the law unless an event of a table that is not recorded whole came between."""
+        return mask((self.revived | self._miscounts | self.swapped) & ~self.wrong)
+
+    @property
+    def _miscounts(self) -> Mask:
+        """References that break the law if all others are seen."""
         entries, (fell, settled) = self.entries, self.kept_back
-        counts = entries.miscounted | entries.negative | entries.unheld | entries.twice
-        return mask(counts | self.revived | (fell & settled & self.frees_told))
+        counts = entries.miscounted | entries.unheld | entries.twice
+        return mask(counts | (fell & settled & self.frees_told))
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a reference that is not there was neither taken nor given up."""
+        return self.info.records("page_ref")
+
+    @property
+    def names_recorded(self) -> bool:
+        """Whether a cell of a sidecar row still names what was written last."""
+        return self.info.records("table_write")
 
     @cached_property
     def _wrong_events(self) -> Mask:
@@ -181,7 +202,8 @@ class PageRefs(EventUnion):
         keys = (entries.pool, entries.page, entries.era)
         found = latest_with(keys, entries.seq, (*turns.keys, entries.era_of(turns.seq)), turns.seq)
         unseen = np.where(entries.counted_from(turns.seq), 0, NULL)
-        return np.where(found < 0, unseen, np.append(entries.count, NULL)[found])
+        count = np.where(found < 0, unseen, np.append(entries.count, NULL)[found])
+        return np.where(self.recorded, count, NULL)
 
     @cached_property
     def available(self) -> tuple[Int64s, Int64s]:
@@ -193,7 +215,7 @@ class PageRefs(EventUnion):
         found = latest_with(keys, entries.seq, (pool, entries.era_of(seq)), seq)
         pages = np.append(Runs(*keys).total(entries.taken), 0)[found]
         size = np.array([*self.sizes.values(), 1], dtype=np.int64)[pool]
-        unknown = ~entries.counted_from(seq) | (total == NULL) | (told == NULL)
+        unknown = ~entries.counted_from(seq) | (total == NULL) | (told == NULL) | (not self.recorded)
         return told, np.where(unknown, NULL, total - pages * size)
 
     # ---- sidecar rows ---------------------------------------------------------------------------
@@ -209,7 +231,7 @@ class PageRefs(EventUnion):
         named = len(mine) > 0 or not (entries.holder < 0).any()
         unseen = np.where(entries.counted_from(until) & named, 0, NULL)
         held = np.where(found < 0, unseen, np.append(entries.held[mine], NULL)[found])
-        return np.where((cells.page > 0) & cells.kept(until), held, NULL)
+        return np.where((cells.page > 0) & cells.kept(until) & self.recorded, held, NULL)
 
     @cached_property
     def until(self) -> Int64s:
@@ -240,6 +262,11 @@ class PageRefs(EventUnion):
         keys = (entries.row[mine], entries.era[mine])
         found = latest_with(keys, entries.seq[mine], (row, entries.era_of(until)), until)
         return mask(np.append(total, 0)[found] > 0)
+
+    @property
+    def surely_left(self) -> Mask:
+        """Ends of rows that surely still name or hold a page."""
+        return mask((self.left_named & self.names_recorded) | (self.left_held & self.recorded))
 
     def held_by(self, row: int, until: int) -> list[int]:
         """Pages that a row holds at `until`."""

@@ -324,3 +324,51 @@ def test_a_counted_page_goes_back_at_once_inside_a_group_of_the_main_pool(judge:
     assert not [unknown for unknown in result.unknown if "group" in unknown.why] and result.findings == ()
     (finding,) = judge("OWN-DFREE", *lines, free(5), group | {"action": "end"}, **head).findings
     assert finding.pages == (5,)
+
+
+UNSURE = "references, names of pages or grants were not recorded whole"
+UNSEEN = "references of the page were not seen before"
+
+
+@pytest.mark.parametrize(
+    ("lines", "table", "why"),
+    [
+        ([give("row:1", [5], [0]), free(5), end(1), USE], "table_write", UNSURE),
+        ([name(2, 5), USE], "table_write", UNSURE),
+        ([name(1, 0), end(1), USE], "page_ref", UNSURE),
+        ([take("row:2", [5], [1])], "page_ref", UNSURE),
+        ([take("row:1", [5], [2])], "page_ref", UNSURE),
+        ([give("row:2", [5], [0]), free(5)], "page_ref", UNSEEN),
+        ([free(5), USE], "page_ref", UNSEEN),
+        ([name(2, 5), USE], "page_ref", UNSEEN),
+        ([stat(64)], "page_ref", UNSEEN),
+        ([give("row:1", [5], [0]), free(5), take("row:1", [5], [1])], "alloc", UNSURE),
+    ],
+)  # fmt: skip
+def test_what_is_left_is_evidence_only_where_what_would_end_it_is_recorded(
+    judge: Build, lines: list[Line], table: str, why: str
+) -> None:
+    partly = HEAD | {"tables": [each for each in TABLES if each != table]}
+    assert judge("OWN-REF", *HELD, *lines, **HEAD).findings
+    result = judge("OWN-REF", *HELD, *lines, **partly)
+    assert not result.findings and why in [each.why for each in result.unknown]
+
+
+def test_a_count_below_zero_is_a_fault_whatever_was_recorded(judge: Build) -> None:
+    partly = HEAD | {"tables": [each for each in TABLES if each != "page_ref"]}
+    assert judge("OWN-REF", *HELD, give("row:1", [5], [-1]), **partly).findings
+
+
+def test_an_end_that_leaves_one_page_named(judge: Build) -> None:
+    """One cell of three is left."""
+    lines = [alloc(5, 6), take("row:1", [5, 6], [1, 1]), name(1, 5, 6), USE]
+    done = [give("row:1", [5, 6], [0, 0]), free(5, 6), name(1, 0), end(1), USE]
+    (finding,) = judge("OWN-REF", *lines, *done, **HEAD).findings
+    assert finding.message.startswith("row 1 has ended and its sidecar still names page 6")
+
+
+def test_an_end_that_leaves_the_first_page_named(judge: Build) -> None:
+    """Page 1 is the first that a row may hold: page 0 is the pad."""
+    lines = [alloc(1), take("row:1", [1], [1]), name(1, 1), USE]
+    (finding,) = judge("OWN-REF", *lines, give("row:1", [1], [0]), free(1), end(1), USE, **HEAD).findings
+    assert finding.message.startswith("row 1 has ended and its sidecar still names page 1")
