@@ -10,7 +10,7 @@ import numpy.typing as npt
 from speckv_debug.replay.ledger_book import NOBODY
 from speckv_debug.replay.pool_state import Use
 
-LOUD = (Use.WAITING, Use.TRANSFER, Use.CONFLICT)
+LOUD = (Use.WAITING, Use.TRANSFER, Use.UNHELD, Use.CONFLICT)
 """Uses that a block shows as soon as one of its pages has them, the last of them first: they are rare and matter."""
 
 

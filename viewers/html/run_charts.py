@@ -89,7 +89,7 @@ def _heat_words(series: PoolSeries) -> Html:
     else:
         said = (
             f"A row stands for {series.block} pages at the end of {_spans(series)}: the use that most of them have, but one in "
-            "two requests at once, in a transfer or in an open free group shows as soon as one page is."
+            "two requests at once, held by nobody, in a transfer or in an open free group shows as soon as one page is."
         )
     return element(
         "div", _owner_legend(series, [use for use in OWNERS if (series.blocks == use).any()]), words(said)
