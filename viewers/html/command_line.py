@@ -6,8 +6,15 @@ import re
 import shlex
 from collections.abc import Sequence
 
-SECRET = re.compile(r"(?:.*[-_])?(?:key|token|secret|password|passwd|credentials?|auth)", re.IGNORECASE)
-"""Names of options and variables, without leading dashes, whose value nobody else should read."""
+SECRET = re.compile(
+    r"(?:.*[-_])?(?:keys?|tokens?|secrets?|password|passwords|passwd|credentials?|auth|authorization)",
+    re.IGNORECASE,
+)
+"""Names of options, variables and settings, without leading dashes, whose value nobody else should read."""
+COUNTED = re.compile(r"tokens?$", re.IGNORECASE)
+"""Names that mostly are those of a number of tokens."""
+SCHEME = re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE)
+"""What a header says of who asks."""
 HIDDEN = "(hidden)"
 
 
@@ -19,15 +26,21 @@ def command_words(command: object) -> str:
 
 
 def without_secrets(words: Sequence[str]) -> list[str]:
-    """`--api-key abc`, `--api-key=abc` and `HF_TOKEN=abc` without their value."""
-    shown: list[str] = []
-    for at, word in enumerate(words):
-        name, given, _ = word.partition("=")
-        before = words[at - 1] if at else ""
-        if given and SECRET.fullmatch(name.lstrip("-")):
-            shown.append(f"{name}={HIDDEN}")
-        elif before.startswith("-") and SECRET.fullmatch(before.lstrip("-")) and not word.startswith("-"):
-            shown.append(HIDDEN)
-        else:
-            shown.append(word)
-    return shown
+    """`--api-key abc`, `--api-key=abc`, `HF_TOKEN=abc` and `Bearer abc` without their value, within a quoted word too."""
+    return [_shown(words[at - 1] if at else "", word) for at, word in enumerate(words)]
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether the name is one of a secret; `max_total_tokens` of a number is none."""
+    counted = COUNTED.search(name) is not None and value.isdecimal()
+    return SECRET.fullmatch(name.lstrip("-")) is not None and not counted
+
+
+def _shown(before: str, word: str) -> str:
+    if " " in word:
+        return SCHEME.sub(rf"\1 {HIDDEN}", " ".join(without_secrets(word.split(" "))))
+    name, given, value = word.partition("=")
+    if given and is_secret(name, value):
+        return f"{name}={HIDDEN}"
+    option = before.startswith("-") and not word.startswith("-") and is_secret(before, word)
+    return HIDDEN if option or before.lower() in ("bearer", "basic") else word

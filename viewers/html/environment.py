@@ -13,7 +13,7 @@ from speckv_debug.model.process import Pool, Process
 from speckv_debug.model.text import amount
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.viewers.html.budget import LARGEST, Budget
-from speckv_debug.viewers.html.command_line import command_words
+from speckv_debug.viewers.html.command_line import HIDDEN, command_words, is_secret
 from speckv_debug.viewers.html.markup import Html, element, facts, table
 
 MOST_NOTES, MOST_PROBLEMS = 50, 200
@@ -138,7 +138,11 @@ def _pool(pool: Pool) -> tuple[object, ...]:
 
 
 def _settings(settings: Mapping[str, Any]) -> Iterator[Html]:
-    known = [(name, _value(value)) for name, value in sorted(settings.items()) if value is not None]
+    known = [
+        (name, HIDDEN if is_secret(name, str(value)) else _value(value))
+        for name, value in sorted(settings.items())
+        if value is not None
+    ]
     if known:
         yield table(("setting", "value"), known, caption="Settings")
 

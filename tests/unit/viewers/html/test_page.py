@@ -12,6 +12,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from speckv_debug.model.finding import CheckResult, Evidence, Severity, Unknown
+from speckv_debug.recording.jsonl import import_jsonl
 from speckv_debug.recording.reader import Recording
 from speckv_debug.recording.recorder import Recorder
 from tests.reported import (
@@ -155,6 +156,15 @@ def test_the_environment_names_unresolved_hooks_pools_and_settings(broken: Recor
         ),
         (["run", "--num-draft-tokens", "4", "--tokenizer=x"], "run --num-draft-tokens 4 --tokenizer=x"),
         ("run --password s3cret", "run --password (hidden)"),
+        (
+            ["run", "--api-keys=s3cret", "--max-total-tokens=4"],
+            "run '--api-keys=(hidden)' --max-total-tokens=4",
+        ),
+        (["sh", "-c", "run --api-key s3cret --tp 2"], "sh -c 'run --api-key (hidden) --tp 2'"),
+        (
+            ["run", "-H", "Authorization: Bearer s3cret"],
+            "run -H 'Authorization: Bearer (hidden)'",
+        ),
     ],
 )
 def test_the_page_passes_on_no_key_of_the_command_line(
@@ -164,6 +174,16 @@ def test_the_page_passes_on_no_key_of_the_command_line(
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"command": command}))
     made = page(Recording.open(broken.path), result())
     assert "s3cret" not in made and f"\ncommand\n{shown}\n" in visible(made)
+
+
+def test_the_page_passes_on_no_key_among_the_settings(tmp_path: Path) -> None:
+    told = {"engine": "x", "settings": {"api_key": "s3cret", "max_total_tokens": 4096}}
+    folder = tmp_path / "x.speckv"
+    lines = [{"event": "process"} | told, {"event": "note", "seq": 0, "level": "info", "text": "x"}]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    import_jsonl(tmp_path / "x.jsonl", folder)
+    made = page(Recording.open(folder), result())
+    assert "s3cret" not in made and "api_key\n(hidden)\n" in visible(made) and "4096" in visible(made)
 
 
 def test_the_first_lines_name_what_all_processes_are(tmp_path: Path) -> None:
