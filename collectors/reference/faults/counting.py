@@ -24,7 +24,7 @@ def share_not_counted(engine: Engine, shot: Shot) -> None:
 
     def around(begin: Callable[[Request, list[Kept]], None]) -> Callable[[Request, list[Kept]], None]:
         def faulty(request: Request, kept: list[Kept]) -> None:
-            if not kept or not shot.due(engine.observer.step, None):
+            if not kept or not shot.due(engine.observer.step, request.id):
                 return begin(request, kept)
             retain = states.sidecar.retain
             states.sidecar.retain = lambda *_: None  # type: ignore[method-assign]
