@@ -48,6 +48,9 @@ class Stream:
     def table(self, name: str) -> pa.Table:
         return self._tables.get(name, SCHEMAS[name].empty_table())
 
+    def columns(self, name: str, *columns: str) -> pa.Table:
+        return self.table(name).select(["seq", *columns])
+
     def gaps(self) -> list[tuple[int, int]]:
         pairs = zip(self.seqs, self.seqs[1:], strict=False)
         return [(first + 1, second) for first, second in pairs if second > first + 1]
