@@ -68,6 +68,7 @@ class Ledger:
     Attributes:
         seq: The last event that was folded, -1 before the first.
         lost_at: The same as events were last lost, -1 if none were.
+        goes_on: Whether a window came before this one.
         books: One `PageBook` an allocator; `main` is the one that req_to_token draws from.
         tenures: Every life of a request row, by id; `rows` the latest one of each row.
         parts: Pages of which the prefix tree took some slots only.
@@ -108,6 +109,7 @@ class Ledger:
         self.seen_whole = process.info.from_start and not head and not _headless(process)
         self.why = self.facts.reason(events_missing([(0, head)]) if head else LATE)
         self.seq = self.lost_at = -1
+        self.goes_on = False
         self.beside = BesidePools(self)
         self._prepare()
 
@@ -125,6 +127,7 @@ class Ledger:
         """Go on with the events of a later window; what refers to rows of the one before has been renumbered."""
         if events.granted - self.granted:
             raise LooksFurther("an allocator hands out its first page late")
+        self.goes_on = True
         self.totals.take(len(events.rows["pool_stat"]), open_turns(self))
         self.events, self.grouped = events, self.grouped or len(events.rows["free_group"]) > 0
         self.store.before = np.full(sum(len(events.slots[name]) for name in GIVING), -1, dtype=np.int32)

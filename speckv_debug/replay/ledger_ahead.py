@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from speckv_debug.replay.further import LooksFurther
 from speckv_debug.replay.ledger_tenure import Tenure
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 
@@ -17,6 +18,9 @@ def writes_own_chunk(ledger: Ledger, index: int, tenure: Tenure, page: int) -> b
     """Whether a forward is the first of its pool to write slots that its request was granted and published in its step.
 
     The stream's order has them written before who is served the node reads them.
+
+    Raises:
+        LooksFurther: An earlier window may hold what the step granted and published.
     """
     rows = ledger.events.slots["forward"]
     step, seq = rows.ints("step")[index], rows.ints("seq")[index]
@@ -27,7 +31,10 @@ def writes_own_chunk(ledger: Ledger, index: int, tenure: Tenure, page: int) -> b
         return False
     granted, published = (_named(ledger, table, step, seq, tenure) for table in ("alloc", "cache"))
     written = _named(ledger, "forward", step, seq, tenure, rows.texts("pool")[index])
-    return bool((np.isin(slots, granted) & np.isin(slots, published) & ~np.isin(slots, written)).all())
+    own = bool((np.isin(slots, granted) & np.isin(slots, published) & ~np.isin(slots, written)).all())
+    if not own and ledger.goes_on:
+        raise LooksFurther("the step of a write may have begun in an earlier window")
+    return own
 
 
 def _named(
