@@ -230,11 +230,10 @@ class CompiledFold:
         """Objects for the lives that began in compiled code, and for their ends."""
         ledger, store, told = self._ledger, self._ledger.store, self._ledger.events.rows["row_alloc"]
         first, end = len(ledger.tenures), int(ledger.now[BORN])
-        begun = store.numbers[first:end, (ROW, EPOCH, TOLD)]
-        names = told.texts("request") if len(begun) else None
+        begun, names = store.numbers[first:end, (ROW, EPOCH, TOLD)].tolist(), told.texts("request")
         cached = len(ledger.events.slots["cache"]) > 0
-        for id, (row, epoch, event) in enumerate(begun.tolist(), start=first):
-            name = names[event] if names is not None else None
+        for id, (row, epoch, event) in enumerate(begun, start=first):
+            name = names[event]
             tenure = Tenure.begun(store, id, name)
             ledger.tenures.append(tenure)
             ledger.past[row, epoch] = ledger.rows[row] = tenure

@@ -53,9 +53,7 @@ def known_requests(process: ProcessRecording) -> list[str]:
     """The requests that events name, in the order of their first row."""
     found: dict[str, None] = {}
     for table in ("row_alloc", "lengths", "accept", "forward"):
-        texts = Columns(process.columns(table, "request")).texts("request")
-        used = texts.used
-        found.update(dict.fromkeys(name for name in texts.names if name in used))
+        found.update(dict.fromkeys(Columns(process.columns(table, "request")).texts("request").names))
     return list(found)
 
 

@@ -13,8 +13,8 @@ SECRET = re.compile(
 """Names of options, variables and settings, without leading dashes, whose value nobody else should read."""
 COUNTED = re.compile(r"tokens?$", re.IGNORECASE)
 """Names that mostly are those of a number of tokens."""
-SCHEME = re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE)
-"""What a header says of who asks."""
+SCHEME = re.compile(r"(?:.*\W)?(?:bearer|basic)", re.IGNORECASE)
+"""The word of a header behind which stands who asks."""
 HIDDEN = "(hidden)"
 
 
@@ -38,9 +38,9 @@ def is_secret(name: str, value: str) -> bool:
 
 def _shown(before: str, word: str) -> str:
     if " " in word:
-        return SCHEME.sub(rf"\1 {HIDDEN}", " ".join(without_secrets(word.split(" "))))
+        return " ".join(without_secrets(word.split(" ")))
     name, given, value = word.partition("=")
     if given and is_secret(name, value):
         return f"{name}={HIDDEN}"
-    option = before.startswith("-") and not word.startswith("-") and is_secret(before, word)
-    return HIDDEN if option or before.lower() in ("bearer", "basic") else word
+    asked = (before.startswith("-") and is_secret(before, word)) or SCHEME.fullmatch(before) is not None
+    return HIDDEN if asked and not word.startswith("-") else word

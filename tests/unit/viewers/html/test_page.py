@@ -165,6 +165,7 @@ def test_the_environment_names_unresolved_hooks_pools_and_settings(broken: Recor
             ["run", "-H", "Authorization: Bearer s3cret"],
             "run -H 'Authorization: Bearer (hidden)'",
         ),
+        (["run", "--mode", "basic", "--tp", "2"], "run --mode basic --tp 2"),
     ],
 )
 def test_the_page_passes_on_no_key_of_the_command_line(
