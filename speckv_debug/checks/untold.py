@@ -8,8 +8,8 @@ import numpy as np
 
 from speckv_debug.checks.rule import Indices, Scope
 from speckv_debug.replay.ragged import Mask
-from speckv_debug.replay.slot_events import padding_rows
 from speckv_debug.replay.view import ProcessView
+from speckv_debug.replay.writes import padding_rows
 
 
 def untold(view: ProcessView, scope: Scope) -> Mapping[str, Indices]:

@@ -17,6 +17,7 @@ from speckv_debug.replay.ledger_totals import IN_GROUP
 from speckv_debug.replay.ledger_writers import IN_FLIGHT, in_flight
 from speckv_debug.replay.namespaces import COUNTED
 from speckv_debug.replay.ragged import NULL, Int64s
+from speckv_debug.replay.writes import padding_rows
 
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
@@ -43,7 +44,7 @@ class BesidePools:
         """Go on with the ledger's events."""
         events, main = self._ledger.events, self._ledger.namespaces.main
         forward, stats = events.slots["forward"], events.rows["pool_stat"].columns
-        idle = (forward.columns.flags("padded") == 1) | forward.columns.texts("mode").equal("idle")
+        idle = padding_rows(forward.columns)
         self._forwards = np.flatnonzero((forward.namespace != main) & ~idle & (forward.listed.lengths > 0))
         pools = stats.texts("pool")
         self._spaces = events.counted

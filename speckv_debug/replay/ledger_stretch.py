@@ -20,6 +20,7 @@ from speckv_debug.replay.ledger_tenure import EPOCH, ROW, TOLD, WIDEST, Tenure
 from speckv_debug.replay.ledger_totals import ungranted
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen
 from speckv_debug.replay.stretch_compiled import place
+from speckv_debug.replay.writes import padding_rows
 
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger import Ledger
@@ -105,7 +106,7 @@ class Stretches:
 
     def _forward(self) -> dict[int, Int64s | Flags]:
         rows = self._events.slots["forward"]
-        idle = (rows.columns.ints("padded") == 1) | rows.columns.texts("mode").equal("idle")
+        idle = padding_rows(rows.columns)
         left = idle | (rows.namespace != self._main)
         flags = _flags(~left, left & ~self._events.window.strayed, None)
         return {**self._who(rows.columns, flags), **_span(rows.listed)}

@@ -12,9 +12,8 @@ import numpy as np
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
-from speckv_debug.replay.slot_events import padding_rows
 from speckv_debug.replay.verifies import VerifyBatch
-from speckv_debug.replay.writes import of_drafter
+from speckv_debug.replay.writes import of_drafter, padding_rows
 
 SEQ, STEP, ROW, OF_EPOCH, REQUEST = range(5)
 VERIFY_LISTS = ("draft_tokens", "positions", "accept_index", "next_token", "next_sibling")

@@ -12,10 +12,9 @@ from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen, mask
 from speckv_debug.replay.same_step import keys_of, last_of_step
-from speckv_debug.replay.slot_events import padding_rows
 from speckv_debug.replay.verifies import VerifyBatch
 from speckv_debug.replay.worthwhile import worth_compiling
-from speckv_debug.replay.writes import of_drafter
+from speckv_debug.replay.writes import of_drafter, padding_rows
 
 TARGET = ("extend", "decode", "target_verify")
 BLOCKS = ("dflash", "dspark")

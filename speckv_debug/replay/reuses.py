@@ -12,7 +12,7 @@ from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask
 from speckv_debug.replay.searching import first_with
-from speckv_debug.replay.slot_events import padding_rows
+from speckv_debug.replay.writes import padding_rows
 
 SLACK_NS = 1_000
 """Times of one stream's events are sums of differences: they may be off by so much."""

@@ -12,7 +12,7 @@ from speckv_debug.replay.lengths import Lengths
 from speckv_debug.replay.lives import NEVER
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
-from speckv_debug.replay.slot_events import padding_rows
+from speckv_debug.replay.writes import padding_rows
 
 GRANT, RETURN = "row_alloc", "row_free"
 USING = ("alloc", "reserve", "lengths", "forward", "accept", "release")

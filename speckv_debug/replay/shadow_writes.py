@@ -15,7 +15,7 @@ from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined, mask
 from speckv_debug.replay.trees import depths
 from speckv_debug.replay.verifies import VerifyBatch
-from speckv_debug.replay.writes import not_forwarded, reserved
+from speckv_debug.replay.writes import not_forwarded, padding_rows, reserved
 
 WRITING = ("extend", "decode", "target_verify")
 SOURCES = ("forward", "accept", "alloc", "transfer")
@@ -98,7 +98,7 @@ class ShadowWrites:
     def padded(self) -> Mask:
         """Events that stand for no request."""
         forward = self._columns("forward")
-        pads = forward.texts("mode").equal("idle") | (forward.flags("padded") == 1)
+        pads = padding_rows(forward)
         found = np.zeros(len(self), dtype=np.bool_)
         found[self.source == 0] = pads[self.row[self.source == 0]]
         return found

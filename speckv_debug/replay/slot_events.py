@@ -10,10 +10,10 @@ import numpy as np
 from speckv_debug.model.process import Pool, Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.namespaces import COUNTED
-from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged
 from speckv_debug.replay.unions import EventUnion
 from speckv_debug.replay.verifies import VerifyBatch
-from speckv_debug.replay.writes import by_pool, reserved
+from speckv_debug.replay.writes import by_pool, padding_rows, reserved
 
 SLOT_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "alloc": ("slots",),
@@ -165,11 +165,6 @@ class RowReaches(EventUnion):
         grown = np.maximum(wanted, reserves.ints("new_allocated"))
         ends = {"table_write": written, "reserve": grown, "accept": verified}
         return {table: end[self.rows[table]] for table, end in ends.items()}
-
-
-def padding_rows(forward: Columns) -> Mask:
-    """Rows of `forward` that stand for no request: padded or idle ones."""
-    return mask(forward.texts("mode").equal("idle") | (forward.flags("padded") == 1))
 
 
 def _named(table: str, columns: Columns) -> Mask:

@@ -8,8 +8,7 @@ from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import Int64s, Mask, mask
-from speckv_debug.replay.slot_events import padding_rows
-from speckv_debug.replay.writes import of_drafter
+from speckv_debug.replay.writes import of_drafter, padding_rows
 
 ADAPTERS = ("sglang", "reference")
 """Collectors whose events this program knows; a release's tier may stand behind the name."""

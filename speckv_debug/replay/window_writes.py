@@ -21,7 +21,7 @@ from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.peer_ops import PeerEntries
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.searching import latest_with
-from speckv_debug.replay.writes import reserved
+from speckv_debug.replay.writes import padding_rows, reserved
 
 NOBODYS = NULL
 """What stands for the slot of the main pool whose peer is written, where the mapping names none."""
@@ -108,7 +108,7 @@ class WindowWrites:
         forward, pool = self._forward, self.pool
         assert pool is not None
         mine = self._spaces.indices(forward.texts("pool")) == self._spaces.index(pool.name)
-        idle = (forward.flags("padded") == 1) | forward.texts("mode").equal("idle")
+        idle = padding_rows(forward)
         return np.flatnonzero(mine & ~idle & forward.lists("slots").filled)
 
     @cached_property

@@ -162,9 +162,14 @@ class ForwardWrites:
         return np.where(row == NULL, unnamed, row)
 
 
+def padding_rows(forward: Columns) -> Mask:
+    """Rows of `forward` that stand for no request: padded or idle ones."""
+    return mask(forward.texts("mode").equal("idle") | (forward.flags("padded") == 1))
+
+
 def _writing(forward: Columns) -> Mask:
     """Rows for a request; a `target_verify` row without slots is left to its accept."""
-    idle = forward.texts("mode").equal("idle") | (forward.flags("padded") == 1)
+    idle = padding_rows(forward)
     left = forward.texts("mode").equal("target_verify") & ~forward.lists("slots").present
     return mask(~idle & ~left)
 
