@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from speckv_debug.collectors.copies import MOST_COPIES, copy_each
 from speckv_debug.collectors.parcels import Plan, Slot
 
 WORD = 4
 BLOCKS_A_PROGRAM = 32
-MOST_COPIES = 64
-"""Tensors that are taken together where each needs a copy of its own."""
 address_of: Any = torch.Tensor.data_ptr
 log = logging.getLogger("speckv_debug")
 
@@ -120,7 +119,7 @@ class CudaDevice:
     def launch(self, tensors: Sequence[Any], plan: Plan, slot: Slot, stream: int) -> None:
         """One launch that writes straight into the pinned memory."""
         if self._kernels is None:
-            self._copy(tensors, plan, slot)
+            copy_each(tensors, plan, slot)
             return
         header, told = slot.header, plan.told
         if header is None:
@@ -141,11 +140,6 @@ class CudaDevice:
         told = None if self._direct is None else self._direct.arguments(memory, slot.memory)
         slot.header = header = _Header(memory, told)
         return header
-
-    def _copy(self, tensors: Sequence[Any], plan: Plan, slot: Slot) -> None:
-        for tensor, start in zip(tensors, plan.starts, strict=True):
-            flat = tensor.reshape(-1).view(torch.uint8)
-            slot.memory[start : start + flat.numel()].copy_(flat, non_blocking=True)
 
     def pinned(self, size: int) -> Any:
         """Page-locked memory, which kernels may write to."""

@@ -9,10 +9,8 @@ from typing import Any
 
 import torch
 
+from speckv_debug.collectors.copies import MOST_COPIES, copy_each
 from speckv_debug.collectors.parcels import Plan, Slot
-
-MOST_COPIES = 64
-"""Tensors that are taken together, each by a copy of its own."""
 
 
 class OtherDevice:
@@ -57,9 +55,7 @@ class OtherDevice:
 
     def launch(self, tensors: Sequence[Any], plan: Plan, slot: Slot, stream: int) -> None:
         """Queue one copy for each."""
-        for tensor, start in zip(tensors, plan.starts, strict=True):
-            flat = tensor.detach().reshape(-1).view(torch.uint8)
-            slot.memory[start : start + flat.numel()].copy_(flat, non_blocking=True)
+        copy_each(tensors, plan, slot)
 
     def windows(self, table: Any, rows: Any, starts: Any, width: int) -> Any:
         """Torch gathers them."""
