@@ -78,7 +78,7 @@ class RowUses:
         """Lives whose row was not handed out to them before they used it."""
         return mask((self.kind_of == LIFE) & (self.granted[self.life] > self.seq))
 
-    @property
+    @cached_property
     def of_padding(self) -> Mask:
         """Lives of requests in the row that belongs to padding, and that was not handed out to them: a grant is judged as such."""
         in_first = (self.kind_of == LIFE) & (np.append(self.lives.rows, NULL)[self.life] == 0)

@@ -24,6 +24,7 @@ from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.recording.schema import SCHEMAS
 from speckv_debug.recording.stream import ahead
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.lives_named import Names
 from speckv_debug.replay.ragged import Int64s, Mask, Ragged
 from speckv_debug.replay.replayed_paths import ReplayedPaths
 from speckv_debug.replay.slot_events import DummyRows
@@ -130,6 +131,12 @@ class WindowView(ProcessView):
     def __init__(self, whole: ProcessView, tables: Tables, end: int, share: float) -> None:
         super().__init__(whole.process, whole.kernels.device)
         self.tables, self.end, self.share = tables, end, share
+        self._whole = whole
+
+    @property
+    def names(self) -> Names:
+        """Those of the process, read once for all windows."""
+        return self._whole.names
 
     def columns(self, table: str) -> Columns:
         """The columns of the window's rows of a table."""
