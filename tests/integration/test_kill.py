@@ -18,7 +18,8 @@ from speckv_debug.recording.reader import Recording
 
 PROGRAM = Path(__file__).with_name("killed_program.py")
 PROMISED_NS = 1_500_000_000
-SHORTEST_S, LONGEST_S = 1.8, 3.0
+SHORTEST_S, LONGEST_S = 1.55, 3.0
+STARTED_S = 120
 AT_ONCE = 6
 
 
@@ -31,10 +32,18 @@ def kill_at_random_moments(folder: Path, moments: int, seed: int) -> None:
         names = [str(n) for n in range(first, min(first + AT_ONCE, moments))]
         running = [(name, start(context.Process, folder, name)) for name in names]
         ends = sorted((chance.uniform(SHORTEST_S, LONGEST_S), name, each) for name, each in running)
-        begun = time.monotonic()
         for after, name, process in ends:
-            time.sleep(max(0.0, begun + after - time.monotonic()))
+            time.sleep(max(0.0, first_event(folder / f"{name}.count") + after - time.monotonic()))
             kill(process, folder / f"{name}.killed")
+
+
+def first_event(count: Path) -> float:
+    """When the victim had recorded something, in `time.monotonic()` seconds: a busy machine may start it late."""
+    ceiling = time.monotonic() + STARTED_S
+    while not (count.exists() and "\n" in count.read_text()):
+        assert time.monotonic() < ceiling, f"nothing recorded within {STARTED_S} s"
+        time.sleep(0.01)
+    return int(count.read_text().split()[0]) / 1e9
 
 
 def start(make: Callable[..., BaseProcess], folder: Path, name: str) -> BaseProcess:
@@ -88,7 +97,7 @@ def run_moments(folder: Path, moments: int, seed: int, capsys: pytest.CaptureFix
     """Kill, then look at every recording; the last one with every command."""
     kill_at_random_moments(folder, moments, seed)
     owed = [check_recording(folder, str(name), capsys) for name in range(moments)]
-    assert sum(count > 0 for count in owed) > moments // 2, "hardly anything was recorded in time"
+    assert all(count > 0 for count in owed), "killed before anything was promised"
     every_command_reads(folder / f"{moments - 1}.speckv", capsys)
 
 
