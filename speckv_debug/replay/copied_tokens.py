@@ -80,10 +80,11 @@ class CopiedTokens:
 
     @cached_property
     def compared(self) -> Mask:
-        """Forwards of which any row could be compared."""
+        """Forwards of which any row could be compared; one without tokens is not, whatever its positions are."""
+        told = self.forward.lists("tokens").present[self.index]
         found = self.verify & (np.append(self.verifies.path.lengths, 0)[self.accept] > 0)
-        found &= self.forward.lists("tokens").present[self.index]
         found[self.verify] |= self.placed.compared
+        found &= told
         for pairs in (*(() if self._repeated else (self.of_verify,)), *map(self.of_draft, self.offsets)):
             found[pairs[0]] = True
         return mask(found)

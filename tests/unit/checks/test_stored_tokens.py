@@ -101,13 +101,13 @@ def test_positions_of_the_forward(
     assert found == ([broken] if wrong else [])
 
 
-def test_positions_are_judged_without_tokens() -> None:
+def test_positions_are_judged_without_tokens_and_the_tokens_are_unknown() -> None:
     run = Drafted()
     run.prefill()
     run.verify(positions=[4, 5, 5, 6])
     run.forward_of("target_verify", 4, [21, 22, 23, 29], positions=[4, 5, 5, 6])
     run.lines[-1]["tokens"] = None
-    assert clean(run, 3)
+    assert reasons(run) == {"what its rows should hold is not known": 1}
     run.lines[-1]["positions"] = [4, 5, 5, 8]
     assert "computes row 3 at position 8" in run.judged().findings[0].message
 
