@@ -90,7 +90,13 @@ PROOF: dict[str, tuple[str, ...]] = {
 }
 """Fault → texts in the drawings of its first root cause."""
 PLACED: dict[str, tuple[str, ...]] = {
-    "stale-accept-tail": ("accept_len 1 at 1: -1", "verify row at 1: A 29", "accept_index at 1: 1", "✗ at 1"),
+    "stale-accept-tail": (
+        "A wrong",
+        "accept_len 1 at 1: -1",
+        "verify row at 1: A 29",
+        "accept_index at 1: 1",
+        "✗ at 1",
+    ),
     "accept-len-one-too-large": ("accept_len 4 at 3: a row", "accept_index at 3: -1", "✗ at 3"),
     "accept-index-local": ("due at 1: 12…17", "accept_index at 1: 1", "✗ at 0", "✗ at 3"),
     "wrong-sibling-accepted": ("verify row at 2: D 14", "accept_index at 2: 22", "✗ at 2"),
@@ -100,25 +106,38 @@ PLACED: dict[str, tuple[str, ...]] = {
     "slot-out-of-range": ("R → 406 wrong", "plain [163, 244)"),
     "padded-row-writes-live-slots": ("pad 0 → 121 wrong", "pad 5 → 126 wrong"),
     "row-too-narrow": ("due [56, 60)", "wrong [60, 64)"),
-    "move-direction-swapped": ("69 → 68 due", "68 → 69 wrong"),
+    "move-direction-swapped": ("KV p 27: A accepted", "KV p 28: B wrong", "69 → 68 due", "68 → 69 wrong"),
     "move-source-shifted": ("131 → 130 ran", "133 → 131 due", "132 → 131 wrong"),
     "move-target-one-late": ("131 → 130 ran", "133 → 131 due", "133 → 132 wrong"),
     "move-one-row-short": ("131 → 130 ran", "133 → 131 due"),
     "move-missing": ("69 → 68 due",),
-    "move-leaves-values": ("✗ at 69→68", "✗ at 98→97", "✗ at 165→164"),
+    "move-leaves-values": ("69 → 68 lost", "KV p 28: C wrong", "✗ at 69→68", "✗ at 98→97", "✗ at 165→164"),
     "move-descending-in-place": ("212 → 210 ran", "210 → 209 wrong"),
     "hidden-not-compacted": ("row due at 2: C", "row found at 2: B", "✗ at 2"),
     "predict-left-in-tree-order": ("value due at 2: 60", "value found at 2: 0", "✗ at 2"),
-    "seq-len-without-bonus": ("due [20, 24)", "plain [16, 23)", "missing [23, 24)"),
+    "seq-len-without-bonus": ("KV p 23: – wrong", "due [20, 24)", "plain [16, 23)", "missing [23, 24)"),
     "growth-skipped": ("due [0, 56)", "missing [23, 55)"),
-    "commit-one-short": ("due [20, 24)", "plain [16, 23)", "missing [23, 24)"),
+    "commit-one-short": (
+        "KV p 22: C accepted",
+        "KV p 23: – wrong",
+        "4. no band: step 5 ✗ lengths (verify_commit) · committed 23, allocated 52",
+        "due [20, 24)",
+        "plain [16, 23)",
+        "missing [23, 24)",
+    ),
     "reserve-of-one-round": ("reserve [30, 39)", "wrong [39, 40)", "slot written at 39: 0"),
     "root-is-not-the-bonus": ("token handed on at 23: 52", "token written at 23: 32", "✗ at 23"),
     "draft-chunk-ends-with-a-sample": ("token due at 15: 59", "token computed at 15: 36", "✗ at 15"),
     "lengths-frozen-at-capture": ("due [21, 31)", "plain [21, 29)", "missing [29, 31)"),
     "reserve-wrong-page-size": ("due [0, 96)", "reserve [0, 92)", "wrong [88, 92)"),
     "freed-duplicates-still-read": ("locked at 0: 1", "row names at 0: 24", "✗ at 0"),
-    "tail-leaked": ("committed [0, 29)", "due [32, 60)"),
+    "tail-leaked": (
+        "page 24 at the event: ↩ r1",
+        "page 26 at the event: ✗! r1",
+        "page 24 end of the step: T",
+        "committed [0, 29)",
+        "due [32, 60)",
+    ),
     "tail-freed-inside-a-page": ("committed [0, 19)", "wrong [19, 80)"),
     "published-one-late": ("slot in the row at 20: 24", "slot in the tree at 20: 25", "✗ at 20"),
     "trim-keeps-the-surplus": ("due [15, 19)", "plain [15, 21)", "wrong [19, 21)"),
@@ -140,8 +159,45 @@ PLACED: dict[str, tuple[str, ...]] = {
     "clear-one-late": ("due at 117: kept", "engine at 117: cleared", "✗ at 117"),
     "clear-counts-drafts": ("due at 111: kept", "engine at 111: cleared", "✗ at 111"),
     "chain-commits-rejected-states": ("wanted at 123: neutral", "stored at 123: 123", "✗ at 123"),
+    "late-commit": (
+        "KV p 32: R wrong",
+        "KV p 33: B wrong",
+    ),
+    "move-keys-only": (
+        "69 → 68 lost",
+        "KV p 28: C wrong",
+        "k of pool full: tree 3",
+        "✗ v of pool full: missing 3",
+    ),
+    "share-not-counted": (
+        "page 5 at the event: g",
+        "3. held: step 16 ✗ no reference of the row when the page is used",
+    ),
+    "tail-freed-twice": (
+        "3. free: step 9 free (overshoot) · r1 · slot 86 · releasing.py:free_tail",
+        "4. free: step 9 ✗ free (overshoot) · r1 · slot 86 · releasing.py:free_tail",
+    ),
+    "locked-node-evicted": (
+        "3. tree: step 1 cache insert · r0 · slots [16, 20)",
+        "6. free: step 5 ✗ free (evict) · slots [16, 20) · prefix_tree.py:drop",
+        "page 4 at the event: ✗·",
+    ),
+    "evicted-node-not-freed": (
+        "✗ the events leave: free 8, tree 28, held 76, missing 8",
+        "page 4 end of the step: ✗! r0",
+    ),
+    "slot-of-another-request": (
+        "page 6 at the event: ✗‼ r0",
+        "5. held: step 5 ✗ table_write · r1 · slot 26",
+    ),
+    "session-row-overwritten": ("8. held: step 21 ✗ cache session_restore · talk.2 · slots [24, 32)",),
+    "row-freed-twice": (
+        "2. free: step 6 row_free · r0 · epoch 1",
+        "3. free: step 6 ✗ row_free · r0 · epoch 1",
+    ),
+    "bonus-wrong-stride": ("output 3: X wrong",),
 }
-"""Fault → what those drawings say by where things stand, see `read_drawing`; faults whose proof is a list of events are not here."""
+"""Fault → what those drawings say by where things stand, see `read_drawing`."""
 TEXT = re.compile("<text[^>]*>(.*?)</text>", re.DOTALL)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from speckv_debug.viewers.html.axis import EDGE, WIDTH
+from speckv_debug.viewers.html.tree import RADIUS
 
 SVG = re.compile("<svg.*?</svg>", re.DOTALL)
 CURVE = re.compile(r"M([-\d.]+) ([-\d.]+)C.* ([-\d.]+) [-\d.]+$")
+CURVE_ENDS = re.compile(r"M([-\d.]+) ([-\d.]+)C.* ([-\d.]+) ([-\d.]+)$")
 TIP = re.compile(r"L([-\d.]+) ([-\d.]+)Z$")
 
 
@@ -19,9 +21,7 @@ def said_by_place(drawn: str) -> set[str]:
     said: set[str] = set()
     for picture in SVG.findall(drawn):
         svg = ElementTree.fromstring(picture)
-        reader = {"lanes": _moves, "copies": _moves, "arrows": _links, "axis": _spans, "cells": _cells}.get(
-            svg.get("class", "")
-        )
+        reader = READERS.get(svg.get("class", ""))
         said |= set(reader(svg)) if reader else set()
     return said
 
@@ -94,3 +94,93 @@ def _cells(svg: Element) -> Iterator[str]:
             yield f"{lanes[y]} at {keys[x]}: {words}"
         elif x in keys and words == "✗":
             yield f"✗ at {keys[x]}"
+
+
+def _strips(svg: Element) -> Iterator[str]:
+    """`KV p 28: B wrong` by the position right below the cell, `output 2: X bonus` by its column."""
+    texts, columns = _texts(svg), sorted({_number(cell, "x") for cell in svg.iter("rect")})
+    split = next(y for _, y, words in texts if words == "output gains")
+    for cell in svg.iter("rect"):
+        x, y, kind = _number(cell, "x"), _number(cell, "y"), cell.get("class", "").removeprefix("cell ")
+        middle, foot = x + _number(cell, "width") / 2, y + _number(cell, "height")
+        name = next(words for at, down, words in texts if at == middle and y < down < foot)
+        below = [words for at, down, words in texts if at == middle and foot < down < foot + 16]
+        where = f"KV {below[0] if below else columns.index(x)}" if y < split else f"output {columns.index(x)}"
+        yield f"{where}: {name} {kind}"
+
+
+def _tree(svg: Element) -> Iterator[str]:
+    """`R → A accepted` of an edge by the discs at its ends, `C accepted` of a disc by the letter inside."""
+    texts = _texts(svg)
+    discs = {(_number(d, "cx"), _number(d, "cy")): d for d in svg.iter("circle")}
+    names = {at: next(w for x, y, w in texts if x == at[0] and abs(y - at[1]) < 6) for at in discs}
+    for at, disc in discs.items():
+        yield f"{names[at]} {disc.get('class', '').removeprefix('node ')}"
+    for edge in svg.iter("path"):
+        ends = CURVE_ENDS.match(edge.get("d", ""))
+        assert ends, "an edge is a curve"
+        x1, y1, x2, y2 = map(float, ends.groups())
+        start = min(discs, key=lambda at: abs(at[0] + RADIUS - x1) + abs(at[1] - y1))
+        end = min(discs, key=lambda at: abs(at[0] - RADIUS - x2) + abs(at[1] - y2))
+        yield f"{names[start]} → {names[end]} {edge.get('class', '').removeprefix('edge').strip() or 'plain'}"
+
+
+def _life(svg: Element) -> Iterator[str]:
+    """`2. held: step 9 ✗ free` of each event from top to bottom: the band below its mark, the words beside it."""
+    texts = sorted(_texts(svg), key=lambda text: (text[1], text[0]))
+    bands = {_number(b, "y"): b.get("class", "").removeprefix("band ") for b in svg.iter("rect")}
+    for number, event in enumerate(sorted(svg.iter("circle"), key=lambda each: _number(each, "cy")), 1):
+        y = _number(event, "cy")
+        words = " ".join(said for _, down, said in texts if abs(down - 4 - y) < 1 and said)
+        mark = "✗ " if "wrong" in event.get("class", "") else ""
+        assert bool(mark) == ("✗" in words), "a mark without its word"
+        yield f"{number}. {bands.get(y, 'no band')}: {words}"
+
+
+def _pages(svg: Element) -> Iterator[str]:
+    """`page 26 at the event: ✗! r1` by the number above and the moment on the left, with the name right below."""
+    texts = _texts(svg)
+    top = next(y for _, y, words in texts if words == "page")
+    numbers = {x: words for x, y, words in texts if y == top and words != "page"}
+    for cell in svg.iter("rect"):
+        middle, y = _number(cell, "x") + _number(cell, "width") / 2, _number(cell, "y")
+        foot = y + _number(cell, "height")
+        moment = next(words for x, down, words in texts if x not in numbers and y < down < foot)
+        sign = next(words for x, down, words in texts if x == middle and y < down < foot)
+        name = [words for x, down, words in texts if x == middle and foot < down < foot + 12]
+        yield f"page {numbers[middle]} {moment}: {' '.join([sign, *name])}"
+
+
+def _sums(svg: Element) -> Iterator[str]:
+    """`free 8, tree 28` of each bar, amounts by the widths of its parts over one scale; the words above it say whose."""
+    parts = [
+        (p.get("class", "").removeprefix("part "), _number(p, "y"), _number(p, "width") + 1)
+        for p in svg.iter("rect")
+    ]
+    texts = [(y, words) for _, y, words in _texts(svg)]
+    told = [
+        (wide, int(words))
+        for kind, y, wide in parts
+        for at, words in texts
+        if y < at < y + 30 and words.isdigit()
+    ]
+    assert told, "no amount stands in a part"
+    unit = max(wide for wide, _ in told) / max(amount for _, amount in told)
+    for top in sorted({y for _, y, _ in parts}):
+        name = max((at, words) for at, words in texts if at < top)[1].partition(":")[0]
+        yield f"{name}: {', '.join(f'{kind} {round(wide / unit)}' for kind, y, wide in parts if y == top)}"
+
+
+READERS: dict[str, Callable[[Element], Iterator[str]]] = {
+    "lanes": _moves,
+    "copies": _moves,
+    "arrows": _links,
+    "axis": _spans,
+    "cells": _cells,
+    "strips": _strips,
+    "tree": _tree,
+    "life": _life,
+    "pages": _pages,
+    "sums": _sums,
+}
+"""Class of a drawing → what it says by where things stand."""

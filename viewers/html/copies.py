@@ -34,6 +34,18 @@ def copies_of(rows: Sequence[tuple[str, str, bool]]) -> list[Copy]:
     )
 
 
+def spoiled(copies: Sequence[Copy]) -> list[Copy]:
+    """Those whose source an earlier one has overwritten."""
+    held: dict[int, int] = {}
+    found = []
+    for copy in copies:
+        content = held.get(copy.source, copy.source)
+        held[copy.target] = content
+        if content != copy.source:
+            found.append(copy)
+    return found
+
+
 def draw_copies(copies: Sequence[Copy]) -> Html:
     """One lane of slots before the copies and one behind each; a cell says whose content it has."""
     slots = sorted({slot for copy in copies for slot in (copy.source, copy.target)})

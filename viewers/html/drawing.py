@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 
-from speckv_debug.model.finding import Finding
+from speckv_debug.model.finding import Evidence, Finding
 from speckv_debug.model.verify import VerifyStep
 from speckv_debug.viewers.html.addresses import draw_addresses
+from speckv_debug.viewers.html.after_move import lost
 from speckv_debug.viewers.html.evidence_cells import INDEX
+from speckv_debug.viewers.html.kept_kv import kept_kv
 from speckv_debug.viewers.html.lanes import draw_lanes
 from speckv_debug.viewers.html.markup import Html
 from speckv_debug.viewers.html.room import draw_room
@@ -19,7 +20,6 @@ Drawing = tuple[str, Callable[[VerifyStep], Html]]
 
 TREE: Drawing = ("Draft tree", draw_tree)
 LANES: Drawing = ("KV of the accepted rows", draw_lanes)
-MOVED: Drawing = (LANES[0], partial(draw_lanes, judged=True))
 STRIPS: Drawing = ("Same length, one token apart", draw_strips)
 ROOM: Drawing = ("Room", draw_room)
 ADDRESSES: Drawing = ("Where the verify writes", draw_addresses)
@@ -28,7 +28,7 @@ OUTSIDE = "outside the pool"
 BY_FAMILY: dict[str, tuple[Drawing, ...]] = {
     "ACC": (TREE, STRIPS),
     "LOC": (LANES, TREE),
-    "MOV": (MOVED, TREE, STRIPS),
+    "MOV": (LANES, TREE, STRIPS),
     "LEN": (ROOM, STRIPS),
     "OWN": (ROOM,),
     "TRC": (),
@@ -59,10 +59,28 @@ def of_step(step: VerifyStep, finding: Finding) -> Iterator[tuple[str, Html]]:
     for title, picture in drawings:
         if title == TREE[0]:
             yield title, draw_tree(step, notes)
+        elif title == LANES[0]:
+            yield title, draw_lanes(step, judged=finding.rule.startswith("MOV"), lost=lost(step, finding))
+        elif title == STRIPS[0]:
+            yield title, draw_strips(step, kept_kv(step, finding))
         elif title == ADDRESSES[0] and finding.rule == "LOC-RANGE":
             yield title, draw_addresses(step, finding.slots or (), OUTSIDE)
         else:
             yield title, picture(step)
+
+
+def of_every_step(step: VerifyStep, findings: Sequence[Finding]) -> Iterator[tuple[str, Html]]:
+    """Title and picture of all that a verify can be drawn as, with what its findings say of it."""
+    notes, parts, kept = dict[int, Note](), dict[int, str](), dict(kept_kv(step))
+    for finding in findings:
+        notes |= notes_of(step, finding)
+        parts |= lost(step, finding)
+        kept |= kept_kv(step, finding)
+    judged = any(finding.rule.startswith("MOV") for finding in findings)
+    yield TREE[0], draw_tree(step, notes)
+    yield LANES[0], draw_lanes(step, judged=judged, lost=parts)
+    yield STRIPS[0], draw_strips(step, kept)
+    yield ROOM[0], draw_room(step)
 
 
 def notes_of(step: VerifyStep, finding: Finding) -> dict[int, Note]:
@@ -72,6 +90,8 @@ def notes_of(step: VerifyStep, finding: Finding) -> dict[int, Note]:
         if evidence.columns == INDEX and finding.rule == "ACC-CHAIN":
             for k in evidence.marked:
                 notes |= _chosen(step, k)
+        if evidence.columns == INDEX and finding.rule == "ACC-COUNT":
+            notes |= dict.fromkeys(_beyond(step, evidence), Note("✗ in accept_index", True))
         if evidence.columns == COMMITS and evidence.rows:
             *_, due, kept = evidence.rows[-1]
             if isinstance(due, int) and isinstance(kept, int):
@@ -90,3 +110,12 @@ def _chosen(step: VerifyStep, k: int) -> dict[int, Note]:
         if child != wrong and chosen is not None and step.tree.tokens[child] == chosen:
             notes[child] = Note("target's choice", False)
     return notes
+
+
+def _beyond(step: VerifyStep, evidence: Evidence) -> Iterator[int]:
+    """Rows that the marked places of accept_index name beside the accepted path."""
+    for k in evidence.marked:
+        named = evidence.rows[k][1]
+        row = named - step.block_start if isinstance(named, int) else -1
+        if 0 <= row < len(step.tree.tokens) and row not in step.accepted:
+            yield row

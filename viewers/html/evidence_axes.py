@@ -151,6 +151,15 @@ def _forwards(evidence: Evidence) -> Html:
     return draw_axis(lanes, [Point(end, "done at"), Point(start, "began at", True)], evidence.title, "ns")
 
 
+def commit_of(evidence: Evidence) -> tuple[int, list[int], int] | None:
+    """Of a request's lengths: committed before the marked report, rows of each accept between, committed by it."""
+    wrong = evidence.marked[0] if evidence.columns == LENGTHS and evidence.marked else 0
+    told = [k for k in range(wrong) if isinstance(evidence.rows[k][4], int)]
+    accepted = [row[3] for row in evidence.rows[told[-1] : wrong] if isinstance(row[3], int)] if told else []
+    before, after = (evidence.rows[told[-1]][4], evidence.rows[wrong][4]) if told else (None, None)
+    return (before, accepted, after) if isinstance(before, int) and isinstance(after, int) else None
+
+
 def committed(evidence: Evidence, due: str) -> Html:
     """What one verify adds to the committed length, and what the host made of it.
 
@@ -158,13 +167,11 @@ def committed(evidence: Evidence, due: str) -> Html:
         evidence: Reports of a request's lengths and its accepts, in order; the wrong report is marked.
         due: What the finding says is due; nothing is drawn unless it names the sum.
     """
-    wrong = evidence.marked[0] if evidence.columns == LENGTHS and evidence.marked else 0
-    told = [k for k in range(wrong) if isinstance(evidence.rows[k][4], int)]
-    accepted = [row[3] for row in evidence.rows[told[-1] : wrong] if isinstance(row[3], int)] if told else []
-    before, after = (evidence.rows[told[-1]][4], evidence.rows[wrong][4]) if told else (None, None)
-    if len(accepted) != 1 or not isinstance(before, int) or not isinstance(after, int):
+    told = commit_of(evidence)
+    if told is None or len(told[1]) != 1:
         return Html()
-    end = before + accepted[0]
+    before, (accepted,), after = told
+    end = before + accepted
     if str(end) not in re.findall(r"\d+", due):
         return Html()
     part = Span(after, end, "missing") if after < end else Span(end, after, "wrong")

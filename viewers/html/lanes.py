@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from speckv_debug.model.lettering import letter
 from speckv_debug.model.text import amount
 from speckv_debug.model.verify import SlotMove, VerifyStep
+from speckv_debug.viewers.html.after_move import Held, Lost, moved, written
 from speckv_debug.viewers.html.markup import Html, element
-from speckv_debug.viewers.html.svg import arrow, box, label, line, picture
+from speckv_debug.viewers.html.svg import arrow, box, label, line, picture, words_below
 
 CELL, PITCH, EDGE, MOST_SLOTS = 50, 56, 4, 24
 BEFORE, AFTER, HEIGHT = 38, 148, 222
@@ -17,33 +18,33 @@ Pair = tuple[int, int]
 """Source and target slot."""
 
 
-def draw_lanes(step: VerifyStep, *, judged: bool = False) -> Html:
+NOTHING: Lost = {}
+
+
+def draw_lanes(step: VerifyStep, *, judged: bool = False, lost: Lost = NOTHING) -> Html:
     """The slots of this verify as they stood before the move and as the recorded moves leave them.
 
     A slot that ends with the wrong row is marked as wrong if its move was recorded, or if a law about
-    moves was found broken here (`judged`); otherwise the drawing only says what was due.
+    moves was found broken here (`judged`); otherwise the drawing only says what was due. `lost`: what a law found
+    wrong with a slot though its move ran.
     """
     slots, hidden = _shown_slots(step)
     if not slots:
         return Html()
     x = {slot: EDGE + i * PITCH for i, slot in enumerate(slots)}
-    before = _contents(step)
-    after = before | {
-        m.engine_target: before.get(m.engine_source, "")
-        for m in step.moves
-        if m.engine_source is not None and m.engine_target is not None
-    }
+    before, after = written(step), moved(step)
     known = judged or any(m.engine_source is not None for m in step.moves)
+    marks = _marks(step, after, known, lost)
     shapes = [
-        *_arrows(step.moves, x),
+        *_arrows(step.moves, x, lost),
         label(EDGE, 12, "before", "lane", "start"),
         label(EDGE, AFTER - 8, "after", "lane", "start"),
         *_before(step, slots, x, before),
-        *_after(step, slots, x, after, known),
+        *_after(step, slots, x, after, marks),
     ]
     width = 2 * EDGE + len(slots) * PITCH - (PITCH - CELL)
-    drawn = picture(max(width, 150), HEIGHT, shapes, title=_title(step, after, known), class_="lanes")
-    return element("div", drawn, _legend(step.moves, hidden))
+    drawn = picture(max(width, 150), HEIGHT, shapes, title=_title(step, after, marks, lost), class_="lanes")
+    return element("div", drawn, _legend(step.moves, hidden, lost))
 
 
 def _shown_slots(step: VerifyStep) -> tuple[list[int], int]:
@@ -65,13 +66,9 @@ def _ends(move: SlotMove) -> list[int]:
     return [slot for slot in ends if slot is not None]
 
 
-def _contents(step: VerifyStep) -> dict[int, str]:
-    """Slot → short name of the verify row that was written there."""
-    written = {slot: letter(row) for row, slot in enumerate(step.out_cache_loc or ())}
-    return written or {m.source: letter(m.verify_row) for m in step.moves if m.source is not None}
-
-
-def _before(step: VerifyStep, slots: list[int], x: dict[int, int], content: dict[int, str]) -> Iterator[Html]:
+def _before(
+    step: VerifyStep, slots: list[int], x: dict[int, int], content: Mapping[int, str]
+) -> Iterator[Html]:
     accepted = {letter(row) for row in step.accepted}
     for slot in slots:
         held = content.get(slot, "")
@@ -80,20 +77,30 @@ def _before(step: VerifyStep, slots: list[int], x: dict[int, int], content: dict
 
 
 def _after(
-    step: VerifyStep, slots: list[int], x: dict[int, int], content: dict[int, str], known: bool
+    step: VerifyStep, slots: list[int], x: dict[int, int], content: Held, marks: Mapping[int, str]
 ) -> Iterator[Html]:
     due = {m.target: m for m in step.moves if m.target is not None}
     for slot in slots:
-        held, move = content.get(slot, ""), due.get(slot)
-        wanted = letter(move.verify_row) if move else held
-        differs = held != wanted
-        kind = "rejected" if move is None or differs else "accepted"
-        yield from _cell(x[slot], AFTER, held, "wrong" if differs and known else kind)
-        if move is not None:
-            yield label(x[slot] + CELL / 2, AFTER + TALL + 14, f"p {move.position}", "small")
-        if differs:
-            words, class_ = (f"✗ due {wanted}", "wrong") if known else (f"due {wanted}", "small")
-            yield label(x[slot] + CELL / 2, AFTER + TALL + 32, words, class_)
+        said = marks.get(slot, "")
+        kind = "wrong" if said.startswith("✗") else "rejected" if slot not in due or said else "accepted"
+        yield from _cell(x[slot], AFTER, content.get(slot, ""), kind)
+        if slot in due:
+            yield label(x[slot] + CELL / 2, AFTER + TALL + 14, f"p {due[slot].position}", "small")
+    yield from words_below([(x[slot] + CELL / 2, marks.get(slot, "")) for slot in slots], AFTER + TALL + 32)
+
+
+def _marks(step: VerifyStep, content: Held, known: bool, lost: Lost) -> dict[int, str]:
+    """What is to be said of the targets that do not hold what is due."""
+    said: dict[int, str] = {}
+    for move in step.moves:
+        if move.target is None:
+            continue
+        wanted = letter(move.verify_row)
+        if content.get(move.target, wanted) != wanted:
+            said[move.target] = f"{'✗ ' if known else ''}due {wanted}"
+        elif move.target in lost:
+            said[move.target] = f"✗ {lost[move.target]}"
+    return said
 
 
 def _cell(x: float, y: float, held: str, kind: str) -> Iterator[Html]:
@@ -101,10 +108,10 @@ def _cell(x: float, y: float, held: str, kind: str) -> Iterator[Html]:
     yield label(x + CELL / 2, y + 19, held or "·", f"letter {kind}")
 
 
-def _arrows(moves: tuple[SlotMove, ...], x: dict[int, int]) -> Iterator[Html]:
+def _arrows(moves: tuple[SlotMove, ...], x: dict[int, int], lost: Lost) -> Iterator[Html]:
     """Pairs of one call in whatever order: what was due and ran, what was due alone, what ran alone."""
     top, bottom = BEFORE + TALL + 3, AFTER - 3
-    for kind, pairs in _kinds(moves).items():
+    for kind, pairs in _kinds(moves, lost).items():
         for source, target in pairs:
             if kind == "same":
                 yield from _straight(x, target, top, bottom)
@@ -112,7 +119,7 @@ def _arrows(moves: tuple[SlotMove, ...], x: dict[int, int]) -> Iterator[Html]:
                 yield from _between(x, (source, target), top, bottom, kind)
 
 
-def _kinds(moves: tuple[SlotMove, ...]) -> dict[str, list[Pair]]:
+def _kinds(moves: tuple[SlotMove, ...], lost: Lost) -> dict[str, list[Pair]]:
     """The pairs by what is to be said of them; one that is in place need not run."""
     due = dict.fromkeys((m.source, m.target) for m in moves if m.source is not None and m.target is not None)
     ran = dict.fromkeys(
@@ -120,10 +127,12 @@ def _kinds(moves: tuple[SlotMove, ...]) -> dict[str, list[Pair]]:
         for m in moves
         if m.engine_source is not None and m.engine_target is not None
     )
+    asked = [pair for pair in due if pair[0] != pair[1]]
     return {
         "same": [pair for pair in due if pair[0] == pair[1]],
-        "due": [pair for pair in due if pair[0] != pair[1] and pair not in ran],
-        "ran": [pair for pair in due if pair[0] != pair[1] and pair in ran],
+        "due": [pair for pair in asked if pair not in ran],
+        "ran": [pair for pair in asked if pair in ran and pair[1] not in lost],
+        "lost": [pair for pair in asked if pair in ran and pair[1] in lost],
         "wrong": [pair for pair in ran if pair not in due],
     }
 
@@ -148,27 +157,26 @@ WORDS = {
     "same": "same slot",
     "ran": "moved as due",
     "due": "due, no such move recorded",
+    "lost": "✗ ran, and did not bring all of it",
     "wrong": "✗ ran, was not due",
 }
 
 
-def _legend(moves: tuple[SlotMove, ...], hidden: int) -> Html:
+def _legend(moves: tuple[SlotMove, ...], hidden: int, lost: Lost) -> Html:
     """What each kind of line means, in words, for the kinds that are drawn."""
-    kinds = _kinds(moves)
+    kinds = _kinds(moves, lost)
     keys = [element("span", element("i", class_=f"key {k}"), w) for k, w in WORDS.items() if kinds[k]]
     if hidden:
         keys.append(element("span", f"{amount(hidden, 'more slot is', 'more slots are')} not drawn"))
     return element("p", *keys, class_="legend")
 
 
-def _title(step: VerifyStep, after: dict[int, str], known: bool) -> str:
-    kinds = _kinds(step.moves)
+def _title(step: VerifyStep, after: Held, marks: Mapping[int, str], lost: Lost) -> str:
+    kinds = _kinds(step.moves, lost)
     due = [f"{letter(m.verify_row)}: {m.source} to {m.target}" for m in step.moves]
     missing = [f"{source} to {target} due, no such move recorded" for source, target in kinds["due"]]
     wrong = [f"engine ran {source} to {target}, not due" for source, target in kinds["wrong"]]
     left = [
-        f"slot {m.target} ends with {after.get(m.target) or 'nothing known'}, {'✗ ' if known else ''}due {letter(m.verify_row)}"
-        for m in step.moves
-        if m.target is not None and after.get(m.target, "") != letter(m.verify_row)
+        f"slot {slot} ends with {after.get(slot) or 'nothing known'}, {said}" for slot, said in marks.items()
     ]
     return "Slots before and after the move. " + "; ".join([*due, *missing, *wrong, *left])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from speckv_debug.kernels.reserve import page_ceil
 from speckv_debug.model.finding import Finding
 from speckv_debug.model.text import printable
-from speckv_debug.replay.page_map import PageMap
 from speckv_debug.replay.pool_state import Use
 from speckv_debug.viewers.html.drawing import ROOM, of_step
 from speckv_debug.viewers.html.markup import Html, table
-from speckv_debug.viewers.html.pages import DANGLING, WORDS, window
+from speckv_debug.viewers.html.pages import GRANTED_TO, Moment, holder_shown, said_of, window
 from speckv_debug.viewers.html.proof import Place
 
 
@@ -20,7 +19,8 @@ def place_tables(finding: Finding, place: Place) -> Iterator[Html]:
     pages, _ = window(place.moments, place.pages)
     if pages:
         columns = ("page", *(moment.words for moment in place.moments))
-        rows = [(page, *(_held(moment.map, page) for moment in place.moments)) for page in pages]
+        moments = range(len(place.moments))
+        rows = [(page, *(_held(place.moments, number, page) for number in moments)) for page in pages]
         yield table(columns, rows, caption="pages around it")
     if place.shown is not None and any(t == ROOM[0] and p for t, p in of_step(place.shown.step, finding)):
         yield _room(place)
@@ -30,13 +30,15 @@ def place_tables(finding: Finding, place: Place) -> Iterator[Html]:
         yield table(("release", "value"), released, caption="what the release gives up")
 
 
-def _held(found: PageMap, page: int) -> str:
-    """The use of a page in words, and who holds it."""
-    use = Use(int(found.use[page - found.first]))
-    holder = found.holder_of(page) if use is not Use.FREE else None
-    name = "" if holder is None else holder.request
-    who = [] if holder is None else [f"row {holder.row}" if name is None else f"request {printable(name)}"]
-    return ", ".join([WORDS[use], *who, *([f"✗ {DANGLING}"] if page in found.dangling else [])])
+def _held(moments: Sequence[Moment], number: int, page: int) -> str:
+    """The use of a page in words, and whose row names it or whom it was granted to."""
+    found = moments[number].map
+    holder, said = holder_shown(found, page), said_of(moments, number, page)
+    if holder is None:
+        return said
+    name = f"row {holder.row}" if holder.request is None else f"request {printable(holder.request)}"
+    granted = Use(int(found.use[page - found.first])) in GRANTED_TO
+    return f"{said}, {'granted to ' if granted else ''}{name}"
 
 
 def _room(place: Place) -> Html:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from speckv_debug.model.causes import RootCause
-from speckv_debug.model.finding import Severity
+from speckv_debug.model.finding import Finding, Severity
 from speckv_debug.model.lettering import letter
 from speckv_debug.model.text import amount, printable
 from speckv_debug.model.verify import SlotMove, VerifyStep
@@ -15,7 +15,7 @@ from speckv_debug.replay.verify_details import CompactedTensor
 from speckv_debug.replay.verify_table import VerifyTable
 from speckv_debug.viewers.html.budget import LARGEST, Budget, size_of
 from speckv_debug.viewers.html.compaction import draw_compactions
-from speckv_debug.viewers.html.drawing import LANES, ROOM, STRIPS, TREE
+from speckv_debug.viewers.html.drawing import of_every_step
 from speckv_debug.viewers.html.markup import Html, element, table
 from speckv_debug.viewers.html.places import RecordedPlaces
 from speckv_debug.viewers.html.shown_processes import ShownProcess, hidden_processes, shown_processes
@@ -106,19 +106,22 @@ def _step(step: int, index: VerifyTable, chosen: Chosen, roots: Sequence[RootCau
         yield element("p", "✗ ", element("code", finding.rule), f" {finding.message}", class_="message")
     if not recorded:
         yield element("p", "No verify in this step.", class_="aside")
-    named = {finding.request for finding in broken}
     for at in verifies:
         verify = index.verify(at)
-        yield _verify(verify, index.compacted(at), verify.request in named)
+        own = [finding for finding in broken if finding.request == verify.request]
+        yield _verify(verify, index.compacted(at), own)
 
 
-def _verify(step: VerifyStep, tensors: Sequence[CompactedTensor], wrong: bool) -> Html:
-    request = f"row {step.row}" if step.request is None else f"request {printable(step.request)}"
+def _verify(step: VerifyStep, tensors: Sequence[CompactedTensor], findings: Sequence[Finding]) -> Html:
+    request, wrong = (
+        f"row {step.row}" if step.request is None else f"request {printable(step.request)}",
+        bool(findings),
+    )
     length = "unknown" if step.accept_len is None else step.accept_len
     head = f"{'✗ ' if wrong else ''}{request}: accept length {length}"
     if step.simulated:
         head += ", simulated: no real acceptance"
-    drawn = [(title, draw(step)) for title, draw in (TREE, LANES, STRIPS, ROOM)]
+    drawn = list(of_every_step(step, findings))
     drawn += draw_compactions(tensors)
     figures = [
         element("figure", element("figcaption", title), picture) for title, picture in drawn if picture

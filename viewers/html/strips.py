@@ -6,35 +6,44 @@ from collections.abc import Iterator
 
 from speckv_debug.model.lettering import BONUS, letter
 from speckv_debug.model.verify import VerifyStep
+from speckv_debug.viewers.html.kept_kv import AS_DUE, Kept
 from speckv_debug.viewers.html.markup import Html, element
-from speckv_debug.viewers.html.svg import box, label, picture
+from speckv_debug.viewers.html.svg import box, label, picture, words_below
 
 CELL, PITCH, EDGE, TALL = 50, 56, 4, 36
-KV, OUTPUT, HEIGHT = 20, 108, 180
+KV, OUTPUT, HEIGHT = 20, 112, 184
 
 
-def draw_strips(step: VerifyStep) -> Html:
-    """KV tokens over output tokens, equal tokens one under the other, the bonus alone at the end."""
-    count = len(step.accepted)
-    if not count:
+def draw_strips(step: VerifyStep, kept: Kept = AS_DUE) -> Html:
+    """KV tokens over output tokens, equal tokens one under the other, the bonus alone at the end.
+
+    `kept`: what KV has at places k where that is not what is due.
+    """
+    if not step.accepted:
         return Html()
+    count = max(len(step.accepted), *(k + 1 for k in kept), 0)
     shapes = [
         label(EDGE, 12, "KV commits", "lane", "start"),
         label(EDGE, OUTPUT - 8, "output gains", "lane", "start"),
-        *_kv(step),
+        *_kv(step, kept, count),
         *_output(step),
     ]
     width = 2 * EDGE + (count + 1) * PITCH - (PITCH - CELL)
-    drawn = picture(max(width, 180), HEIGHT, shapes, title=_title(step), class_="strips")
+    drawn = picture(max(width, 180), HEIGHT, shapes, title=_title(step, kept), class_="strips")
     words = "The bonus has no KV until the next forward."
     return element("div", drawn, element("p", element("span", words), class_="legend"))
 
 
-def _kv(step: VerifyStep) -> Iterator[Html]:
-    for k, row in enumerate(step.accepted):
-        yield from _cell(k, KV, letter(row), _at(step.kv_tokens, k), "accepted")
+def _kv(step: VerifyStep, kept: Kept, count: int) -> Iterator[Html]:
+    for k in range(count):
+        if k in kept:
+            yield from _cell(k, KV, *kept[k][:2], "wrong")
+        else:
+            yield from _cell(k, KV, letter(step.accepted[k]), _at(step.kv_tokens, k), "accepted")
         if step.seq_len is not None:
             yield label(_middle(k), KV + TALL + 13, f"p {step.seq_len + k}", "small")
+    said = [(_middle(k), f"✗ {kept[k][2]}" if k in kept else "") for k in range(count)]
+    yield from words_below(said, KV + TALL + 27)
 
 
 def _output(step: VerifyStep) -> Iterator[Html]:
@@ -78,15 +87,17 @@ def _at(tokens: tuple[int | None, ...], k: int) -> int | None:
     return tokens[k] if k < len(tokens) else None
 
 
-def _title(step: VerifyStep) -> str:
+def _title(step: VerifyStep, kept: Kept) -> str:
     names = [letter(row) for row in step.accepted]
+    kv = [f"{kept[k][0]} (✗ {kept[k][2]})" if k in kept else name for k, name in enumerate(names)]
+    kv += [f"{kept[k][0]} (✗ {kept[k][2]})" for k in sorted(kept) if k >= len(names)]
     gains = [
         name if _as_due(step, k) else f"{_at(step.output_tokens, k - 1)} (✗ due {name})"
         for k, name in enumerate(names)
         if k
     ]
     bonus = f"{BONUS} (✗ handed on: {step.bonus_token})" if _other_bonus(step) else BONUS
-    return f"KV commits {' '.join(names)}; the output gains {' '.join([*gains, bonus])}"
+    return f"KV commits {' '.join(kv)}; the output gains {' '.join([*gains, bonus])}"
 
 
 def _as_due(step: VerifyStep, k: int) -> bool:

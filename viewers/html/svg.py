@@ -46,6 +46,18 @@ def label(x: float, y: float, content: object, class_: str = "", anchor: str = "
     return element("text", content, x=x, y=y, text_anchor=anchor, class_=class_ or None)
 
 
+def words_below(places: Iterable[tuple[float, str]], y: float) -> list[Html]:
+    """What is said of places from left to right, by their middle: once under neighbours of which the same is said."""
+    groups: list[tuple[list[float], str]] = []
+    for x, words in places:
+        if groups and groups[-1][1] == words:
+            groups[-1][0].append(x)
+        else:
+            groups.append(([x], words))
+    said = [((xs[0] + xs[-1]) / 2, words) for xs, words in groups if words]
+    return [label(x, y, words, "wrong" if words.startswith("✗") else "small") for x, words in said]
+
+
 def box(x: float, y: float, width: float, height: float, class_: str) -> Html:
     """A rectangle with slightly round corners."""
     return element("rect", x=x, y=y, width=width, height=height, rx=4, class_=class_)

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from speckv_debug.model.causes import RootCause
+from speckv_debug.model.finding import Evidence
 from speckv_debug.model.verify import DraftTree, KVBounds, SlotMove
 from speckv_debug.viewers.html.drawing import of_step
 from speckv_debug.viewers.html.lanes import draw_lanes
@@ -138,6 +139,86 @@ def test_strips_mark_a_token_that_is_not_the_one_committed() -> None:
 
 def test_strips_mark_a_bonus_that_was_handed_on_as_another() -> None:
     assert "✗ handed on: 30" in texts(draw_strips(verify(bonus_token=30)))
+
+
+COMPONENTS = Evidence(
+    title="components",
+    columns=("pool", "component", "pairs moved", "due", "left behind"),
+    rows=(("full", "k", 1, 1, ""), ("full", "v", 0, 1, "42082 <- 42083")),
+    marked=(1,),
+)
+
+
+def test_a_row_whose_values_stayed_behind_is_marked_in_lanes_and_strips() -> None:
+    found = finding(rule="MOV-ALLPOOLS", slots=(42083, 42082), evidence=(COMPONENTS,))
+    drawn = dict(of_step(verify(moves=moved_as_due()), found))
+    said = {words for picture in drawn.values() for words in said_by_place(picture)}
+    assert {"42083 → 42082 lost", "KV p 4098: C wrong", "KV p 4097: A accepted"} <= said
+    assert "✗ v not moved" in texts(drawn["KV of the accepted rows"])
+    assert "C (✗ v not moved); the output" in drawn["Same length, one token apart"]
+
+
+def test_what_stayed_behind_marks_no_row_that_the_finding_does_not_name() -> None:
+    other = dataclasses.replace(COMPONENTS, rows=(("full", "v", 0, 1, "7 <- 9"),), marked=(0,))
+    found = finding(rule="MOV-ALLPOOLS", slots=(9, 7), evidence=(other,))
+    assert "✗" not in "".join(picture for _, picture in of_step(verify(moves=moved_as_due()), found))
+
+
+def test_the_strips_of_a_broken_move_show_what_kv_holds_with_what_is_due() -> None:
+    (picture,) = [drawn for title, drawn in of_step(verify(), finding()) if title.startswith("Same length")]
+    assert {"KV p 4097: A accepted", "KV p 4098: B wrong", "output 2: C accepted"} <= said_by_place(picture)
+    assert "KV commits R A B (✗ due C)" in picture and "22" in texts(picture)
+
+
+LENGTHS = ("seq", "step", "event", "accept_len", "committed", "allocated", "cause")
+
+
+@pytest.mark.parametrize(
+    ("rule", "committed", "said", "words"),
+    [
+        ("LEN-COMMIT", 4098, {"KV p 4097: A accepted", "KV p 4098: – wrong"}, "✗ due C"),
+        ("LEN-COMMIT", 4100, {"KV p 4098: C accepted", "KV p 4099: ? wrong"}, "✗ none due"),
+        ("LEN-STALE", 4099, {f"KV p {4096 + k}: {name} wrong" for k, name in enumerate("RAC")}, "✗ none due"),
+    ],
+)
+def test_the_strips_show_what_the_host_committed(
+    rule: str, committed: int, said: set[str], words: str
+) -> None:
+    rows = (
+        (1, 811, "lengths", None, 4096, 4352, "spec_prepare"),
+        (2, 812, "accept", 3, None, None, None),
+        (3, 812, "lengths", None, committed, 4352, "verify_commit"),
+    )
+    told = Evidence(title="lengths of the request", columns=LENGTHS, rows=rows, marked=(2,))  # type: ignore[arg-type]
+    found = finding(rule=rule, evidence=(told,))
+    (picture,) = [drawn for title, drawn in of_step(verify(), found) if title.startswith("Same length")]
+    assert said <= said_by_place(picture)
+    assert texts(picture).count(words) == 1 and words in picture.partition("</title>")[0]
+
+
+def test_lengths_of_another_verify_mark_nothing() -> None:
+    rows = ((1, 809, "lengths", None, 4000, 4352, ""), (2, 809, "accept", 3, None, None, None))
+    told = Evidence(
+        title="lengths of the request",
+        columns=LENGTHS,
+        rows=(*rows, (3, 809, "lengths", None, 4002, 4352, "verify_commit")),  # type: ignore[arg-type]
+        marked=(2,),
+    )
+    drawn = of_step(verify(moves=moved_as_due()), finding(rule="LEN-COMMIT", evidence=(told,)))
+    assert "✗" not in "".join(picture for _, picture in drawn)
+
+
+def test_a_row_that_accept_index_names_beyond_its_length_is_marked_in_the_tree() -> None:
+    index = Evidence(
+        title="accept_index",
+        columns=("k", "accept_index", "row", "parent row", "predict"),
+        rows=((0, 0, "R 11", -1, 21), (1, 1, "A 21", 0, 23)),
+        marked=(1,),
+    )
+    step = verify(accepted=(0,), accept_len=1)
+    tree = dict(of_step(step, finding(rule="ACC-COUNT", evidence=(index,))))["Draft tree"]
+    assert {"R accepted", "A wrong", "B rejected"} <= said_by_place(tree)
+    assert "✗ in accept_index" in texts(tree)
 
 
 def test_the_room_names_the_page_end_behind_the_committed_length() -> None:
