@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+LONGEST_TEXT, LONGEST_WORD, KEPT = 4_000, 300, 100
+"""Characters of a text, of a word of it, and how many stay of a word that is longer."""
+LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 
 def printable(text: str) -> str:
@@ -18,6 +23,17 @@ def printable(text: str) -> str:
 
 def _escape(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
+
+
+def cut(text: str, most: int = LONGEST_TEXT) -> str:
+    """`text` with overlong words and at an overlong end cut to their beginnings, each saying how long it was.
+
+    A name of a megabyte does not hide the sentence that it stands in.
+    """
+    if len(text) <= LONGEST_WORD and len(text) <= most:
+        return text
+    shown = LONG_WORD.sub(lambda word: f"{word[0][:KEPT]}… [{len(word[0]):,} characters]", text)
+    return shown if len(shown) <= most else f"{shown[:most]}… [of {len(text):,} characters]"
 
 
 def plural(count: int | None, noun: str, several: str = "") -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from speckv_debug.model.text import amount
+from speckv_debug.model.text import amount, printable
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import arrow, box, label, picture
 
-TALL, EDGE, TOP, DOWN, MOST, CHARACTER, NARROWEST = 28, 4, 22, 66, 16, 7.4, 50
+TALL, EDGE, TOP, DOWN, MOST, CHARACTER, NARROWEST, LONGEST = 28, 4, 22, 66, 16, 7.4, 50, 48
 LOWER = TOP + TALL + DOWN
 FOOT = LOWER + TALL + 16
 Places = Mapping[str, float]
@@ -35,7 +35,7 @@ def draw_links(links: Sequence[Link], upper: str, lower: str, title: str) -> Htm
     tops, bottoms = (
         list(dict.fromkeys(names)) for names in zip(*((k.source, k.target) for k in kept), strict=True)
     )
-    wide = max(NARROWEST, 14 + CHARACTER * max(len(name) for name in (*tops, *bottoms)))
+    wide = max(NARROWEST, 14 + CHARACTER * max(len(_cut(name)) for name in (*tops, *bottoms)))
     above, below = _places(tops, wide), _places(bottoms, wide)
     words = {link.target: link.words for link in kept if link.wrong and link.words}
     shapes = [
@@ -63,7 +63,12 @@ def _lane(title: str, places: Places, wide: float, y: float, bad: Collection[str
     yield label(EDGE, y - 8, title, "lane", "start")
     for name, x in places.items():
         yield box(x, y, wide, TALL, f"cell {'wrong' if name in bad else 'plain'}")
-        yield label(x + wide / 2, y + TALL / 2 + 4, name, "wrong" if name in bad else "")
+        yield label(x + wide / 2, y + TALL / 2 + 4, _cut(name), "wrong" if name in bad else "")
+
+
+def _cut(name: str) -> str:
+    name = printable(name)
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def _half(words: str) -> float:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+Row = TypeVar("Row")
+Made = TypeVar("Made", bound=str)
+
 LARGEST = 8_000_000
 """Bytes of a page."""
-FINDINGS, ENVIRONMENT, FIGURES = 0.3, 0.1, 0.7
+JUDGED, FINDINGS, ENVIRONMENT, FIGURES = 0.1, 0.3, 0.1, 0.7
 """The share that each may take at most of what is left beside the scripts and those before it; steps get the rest."""
-HEAD = 60_000
-"""For the verdict, the strip of steps and what was judged, which grow with the number of rules alone."""
+WORDS = 60_000
+"""For words that stand in place of what is left out, and for the frame of the page."""
 OPTION = "speckv-debug check --format json"
 """What lists everything that was found."""
 
@@ -25,6 +31,15 @@ class Budget:
             return False
         self.left -= need
         return True
+
+    def fitting(self, rows: Sequence[Row], make: Callable[[Sequence[Row]], Made]) -> Made:
+        """What `make` makes of as many rows as fit, the first ones; of none it is taken as it is."""
+        count = len(rows)
+        while True:
+            made = make(rows[:count])
+            if self.takes(made) or not count:
+                return made
+            count = min(count - 1, count * self.left // max(size_of(made), 1))
 
     def part(self, share: float) -> Budget:
         """A budget of this share of what is left."""

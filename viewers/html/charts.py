@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import Severity
-from speckv_debug.model.text import amount
+from speckv_debug.model.text import amount, cut
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.viewers.html.budget import LARGEST, Budget
 from speckv_debug.viewers.html.caveats import caveats
@@ -32,6 +32,8 @@ from speckv_debug.viewers.html.series import (
 )
 from speckv_debug.viewers.html.shown_processes import ShownProcess, hidden_processes, shown_processes
 from speckv_debug.viewers.html.tabs import tabs
+
+MOST_OF_TITLE = 200
 
 
 def charts_section(
@@ -81,7 +83,7 @@ def _bytes(part: Chart | Html) -> tuple[str, ...]:
 
 
 def _left_out(part: Chart | Html) -> Html:
-    return words(f"{part.title}: left out for size.") if isinstance(part, Chart) else part
+    return words(f"{cut(part.title, MOST_OF_TITLE)}: left out for size.") if isinstance(part, Chart) else part
 
 
 def _accepts(number: int, process: ProcessRecording, marks: Sequence[Mark]) -> Iterator[Chart | Html]:

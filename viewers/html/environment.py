@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
-from speckv_debug.model.finding import CheckResult
+from speckv_debug.model.finding import CheckResult, Unknown
 from speckv_debug.model.process import Pool, Process
 from speckv_debug.model.text import amount
+from speckv_debug.recording.problem import Problem
 from speckv_debug.recording.reader import ProcessRecording, Recording
 from speckv_debug.viewers.html.budget import LARGEST, Budget
 from speckv_debug.viewers.html.command_line import HIDDEN, command_words, is_secret
 from speckv_debug.viewers.html.markup import Html, element, facts, table
 
-MOST_NOTES, MOST_PROBLEMS = 50, 200
+MOST_NOTES, MOST_PROBLEMS, MOST_REASONS = 50, 200, 200
 POOL_COLUMNS = (
     "name",
     "kind",
@@ -30,16 +32,37 @@ POOL_COLUMNS = (
 )
 
 
-def unknown_section(result: CheckResult) -> Html:
-    """What could not be judged and why, and how many instances each rule judged."""
-    missed = sorted((entry for entry in result.unknown), key=lambda e: (e.rule, e.why))
-    rows = [(entry.rule, entry.instances, entry.why) for entry in missed]
-    unjudged = table(("rule", "instances", "why"), rows, caption="Can't be judged") if rows else Html()
-    nothing = Html() if rows else element("p", "Everything that occurs in the recording was judged.")
-    judged = [(rule, count) for rule, count in sorted(result.checked.items())]
-    counts = table(("rule", "instances judged"), judged, caption="Judged")
-    fold = element("details", element("summary", f"Judged: {amount(len(judged), 'rule')}"), counts)
-    return element("section", element("h2", "What was judged"), unjudged, nothing, fold, id="unknown")
+def unknown_section(result: CheckResult, room: Budget | None = None) -> Html:
+    """What could not be judged and why, and how many instances each rule judged, as much as there is room for."""
+    room = room or Budget(LARGEST)
+    largest = sorted(result.unknown, key=lambda entry: (-entry.instances, entry.rule, entry.why))
+    shown = room.fitting(largest[:MOST_REASONS], lambda entries: _unjudged(entries, result.unknown))
+    judged = room.fitting(sorted(result.checked.items()), lambda rows: _judged(rows, len(result.checked)))
+    nothing = Html() if largest else element("p", "Everything that occurs in the recording was judged.")
+    return element("section", element("h2", "What was judged"), shown, nothing, judged, id="unknown")
+
+
+def _unjudged(shown: Sequence[Unknown], everything: Sequence[Unknown]) -> Html:
+    """The reasons by rule; of many those with the most instances."""
+    if not everything:
+        return Html()
+    rows = sorted((entry.rule, entry.instances, entry.why) for entry in shown)
+    grid = table(("rule", "instances", "why"), rows, caption="Can't be judged")
+    if len(shown) == len(everything):
+        return grid
+    rest = sum(entry.instances for entry in everything) - sum(entry.instances for entry in shown)
+    said = f"{amount(len(everything) - len(shown), 'more reason')} of {amount(rest, 'instance')} not shown; "
+    return element("div", grid, _elsewhere(said, "speckv-debug check --verbose", " lists all."))
+
+
+def _judged(rows: Sequence[tuple[str, int]], rules: int) -> Html:
+    counts = table(("rule", "instances judged"), rows, caption="Judged")
+    more = [element("p", f"{amount(rules - len(rows), 'more rule')} not shown.")] if rules > len(rows) else []
+    return element("details", element("summary", f"Judged: {amount(rules, 'rule')}"), counts, *more)
+
+
+def _elsewhere(said: str, command: str, lists: str) -> Html:
+    return element("p", said, element("code", command), lists, class_="aside")
 
 
 def environment_section(recording: Recording, room: Budget | None = None) -> Html:
@@ -54,11 +77,14 @@ def environment_section(recording: Recording, room: Budget | None = None) -> Htm
         ("written by", f"speckv-debug {manifest.get('tool_version') or 'unknown'}"),
         ("format version", manifest.get("format_version", "unknown")),
     ]
+    told = facts(pairs)
+    room.takes(told)
+    problems = room.part(0.5).fitting(recording.problems[:MOST_PROBLEMS], partial(_problems, recording))
     shown = list(takewhile(room.takes, map(_process, recording.processes)))
-    parts = [facts(pairs), *_problems(recording), *shown]
+    parts = [told, problems, *shown]
     if hidden := len(recording.processes) - len(shown):
         said = f"{amount(hidden, 'more process', 'more processes')} not shown for size; "
-        parts.append(element("p", said, element("code", "speckv-debug info"), " lists all.", class_="aside"))
+        parts.append(_elsewhere(said, "speckv-debug info", " lists all."))
     return element("section", element("h2", "Environment"), *parts, id="environment")
 
 
@@ -80,12 +106,12 @@ def _yes(value: object) -> str:
     return "unknown" if value is None else "yes" if value else "no"
 
 
-def _problems(recording: Recording) -> Iterator[Html]:
-    if recording.problems:
-        found = recording.problems
-        rows = [(p.where, p.what, ", ".join(p.tables)) for p in found[:MOST_PROBLEMS]]
-        title = _of("Missing or damaged", rows, found)
-        yield table(("where", "what", "tables concerned"), rows, caption=title)
+def _problems(recording: Recording, shown: Sequence[Problem]) -> Html:
+    if not recording.problems:
+        return Html()
+    rows = [(p.where, p.what, ", ".join(p.tables)) for p in shown]
+    title = _of("Missing or damaged", rows, recording.problems)
+    return table(("where", "what", "tables concerned"), rows, caption=title)
 
 
 def _process(process: ProcessRecording) -> Html:

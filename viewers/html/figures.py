@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import cut, printable
 from speckv_debug.viewers.html.series import Accepts, Lengths
 
 AXIS_TITLES = {"step": "engine step", "seq": "event (no steps recorded)"}
@@ -33,6 +33,8 @@ NOTE: dict[str, Any] = {
     "font": SMALL,
 }
 """What stands above a figure on the right."""
+MOST_OF_NAME = 200
+"""Characters of a request's name or of a reason where the pointer rests."""
 MARKED = 60
 """Points up to which each has a mark of its own."""
 MOST_LENGTHS = 64
@@ -63,6 +65,11 @@ def when(axis: str, x: Iterable[int], span: int) -> list[str]:
     """What each point stands for, in words: `step 9`, `steps 10 to 14`."""
     noun = "step" if axis == "step" else "event"
     return [f"{noun} {at}" if span == 1 else f"{noun}s {at} to {at + span - 1}" for at in map(int, x)]
+
+
+def named(text: str) -> str:
+    """A name as plotly shows it: no markup, no overlong word."""
+    return html.escape(printable(cut(text, MOST_OF_NAME)), quote=False)
 
 
 def short(name: str, most: int = 10) -> str:
@@ -131,7 +138,7 @@ def _pair(
     common = {
         "x": list(life["x"]),
         "mode": "lines",
-        "name": html.escape(printable(request), quote=False),
+        "name": named(request),
         "visible": alone is not False,
         "hovertemplate": "%{fullData.meta.length} %{y}, %{xaxis.title.text} %{x}",
     }

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import CheckResult, Finding, Severity
 from speckv_debug.model.left_out import left_out
-from speckv_debug.model.text import amount, plural
+from speckv_debug.model.text import amount, cut, plural
 from speckv_debug.viewers.html.markup import Html, element, joined
 
 MARKS = {"findings": "✗ found", "clean": "✓ {}", "unknown": "? can't be judged"}
-MOST_UNKNOWN, MOST_REQUESTS = 3, 6
+MOST_UNKNOWN, MOST_REQUESTS, MOST_OF_NAME = 3, 6, 120
 
 
 def mark(result: CheckResult, damaged: bool) -> str:
@@ -87,7 +87,11 @@ def _requests(bad: Sequence[RootCause]) -> str:
     findings = [root.finding for root in bad] + [each for root in bad for each in root.consequences]
     names = list(dict.fromkeys(each.request for each in findings if each.request is not None))
     more = f" and {len(names) - MOST_REQUESTS} more" if len(names) > MOST_REQUESTS else ""
-    return f"; {plural(len(names), 'request')} {', '.join(names[:MOST_REQUESTS])}{more}" if names else ""
+    return (
+        f"; {plural(len(names), 'request')} {', '.join(cut(name, MOST_OF_NAME) for name in names[:MOST_REQUESTS])}{more}"
+        if names
+        else ""
+    )
 
 
 def _judged(result: CheckResult) -> Html | None:

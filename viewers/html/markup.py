@@ -6,10 +6,12 @@ import html
 import json
 from collections.abc import Iterable, Sequence
 
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import cut, printable
 
 LONG_CELL = 48
 """Characters above which a cell's text is broken into lines."""
+MOST_IN_CELL = 1_000
+"""Characters of a cell's text that are shown."""
 Attribute = str | int | float | bool | None
 
 
@@ -20,8 +22,8 @@ class Html(str):
 
 
 def text(value: object) -> Html:
-    """`value` as markup: escaped, with control and direction characters made visible."""
-    return value if isinstance(value, Html) else Html(html.escape(printable(str(value))))
+    """`value` as markup: escaped, with control and direction characters made visible, cut where it is overlong."""
+    return value if isinstance(value, Html) else Html(html.escape(printable(cut(str(value)))))
 
 
 def joined(parts: Iterable[object], separator: str = "") -> Html:
@@ -75,7 +77,8 @@ def _cell(value: object) -> Html:
         return element("td", "–", class_="none")
     if isinstance(value, int | float):
         return element("td", value, class_="number")
-    return element("td", value, class_="long" if len(str(value)) > LONG_CELL else None)
+    said = value if isinstance(value, Html) else cut(str(value), MOST_IN_CELL)
+    return element("td", said, class_="long" if len(said) > LONG_CELL else None)
 
 
 def facts(pairs: Iterable[tuple[object, object]]) -> Html:

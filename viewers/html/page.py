@@ -21,8 +21,9 @@ from speckv_debug.viewers.html.budget import (
     ENVIRONMENT,
     FIGURES,
     FINDINGS,
-    HEAD,
+    JUDGED,
     LARGEST,
+    WORDS,
     Budget,
     size_of,
 )
@@ -71,29 +72,34 @@ def render(
         step_range(recording),
         RecordedPlaces(recording),
     )
-    several, room = result.names_processes(len(recording.processes)), _room(largest)
-    strip = timeline(known, roots)
+    several = result.names_processes(len(recording.processes))
+    title = f"{mark(result, recording.damaged)}: {recording.path.name} (speckv-debug report)"
+    verdict = headline(result, roots, _facts(recording, known), damaged=recording.damaged, several=several)
+    strip, links = timeline(known, roots), _navigation(roots)
+    room = _room(largest, text(title), verdict, strip, links)
+    judged = unknown_section(result, room.part(JUDGED))
     found = findings_section(roots, laws or {}, places, strip, several=several, room=room.part(FINDINGS))
     environment = environment_section(recording, room.part(ENVIRONMENT))
     charts, figures = charts_section(recording, roots, room.part(FIGURES))
     told = _verifies(shown_processes(recording, roots), places, room)
-    main = [
-        headline(result, roots, _facts(recording, known), damaged=recording.damaged, several=several),
-        found or strip,
-        _navigation(roots),
-        charts,
-        step_section(recording, roots, places, steps, room),
-        unknown_section(result),
-        environment,
-    ]
-    title = f"{mark(result, recording.damaged)}: {recording.path.name} (speckv-debug report)"
-    out.write(_page(title, joined(main, "\n"), figures, told))
+    steps_shown = step_section(recording, roots, places, steps, room)
+    main = joined([verdict, found or strip, links, charts, steps_shown, judged, environment], "\n")
+    out.write(_page(title, joined([main, *_whole_texts(main)], "\n"), figures, told))
 
 
-def _room(largest: int) -> Budget:
+def _room(largest: int, *head: str) -> Budget:
     """What the scripts and the head leave of a page."""
     own = (get_plotlyjs(), *map(_asset, ("page.js", "page.css", "page.html")))
-    return Budget(largest - size_of(*own) - HEAD)
+    return Budget(largest - size_of(*own, *head) - WORDS)
+
+
+def _whole_texts(main: Html) -> list[Html]:
+    """Where texts stand whole that are cut in the page."""
+    if " characters]" not in main:
+        return []
+    said = "Overlong texts are cut to their beginning, with their length behind it; whole in "
+    commands = [element("code", f"speckv-debug {each}") for each in ("info", "check --format json", "export")]
+    return [element("p", said, joined(commands, ", "), ".", class_="aside")]
 
 
 def _verifies(

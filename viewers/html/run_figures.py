@@ -19,6 +19,7 @@ from speckv_debug.viewers.html.figures import (
     edge,
     finished,
     layout,
+    named,
     short,
     when,
 )
@@ -53,7 +54,7 @@ def _means(frame: pd.DataFrame) -> go.Bar:
     return go.Bar(
         x=list(range(len(frame))),
         y=list(frame["mean"]),
-        text=[html.escape(printable(who), quote=False) for who in frame["request"]],
+        text=[named(who) for who in frame["request"]],
         textposition="none",
         customdata=frame[["low", "high", "verifies"]].astype(int).values.tolist(),
         error_y=_reach(frame),
@@ -121,7 +122,7 @@ def _bars(number: int, name: str, frame: pd.DataFrame, over: Over, noun: str) ->
     return go.Bar(
         x=list(frame["x"]),
         y=list(frame["count"]),
-        name=html.escape(printable(name), quote=False),
+        name=named(name),
         width=over.span,
         offset=0,
         marker={"color": f"var(--c{number % COLOURS + 1})", "line": {"width": 0}},

@@ -36,6 +36,8 @@ def render(recording: Recording, result: CheckResult, out: TextIO) -> None:
         parts += _root(root, result, several)
     if hidden := len(roots[SHOWN_ROOTS:]):
         parts.append(f"{amount(hidden, 'more root cause')}: `speckv-debug check --verbose` shows all.")
+    if any(" characters\\]" in part for part in parts):
+        parts.append("Overlong texts are cut: `speckv-debug check --format json` has them whole.")
     out.write("\n\n".join(parts) + "\n")
 
 

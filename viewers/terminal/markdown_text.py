@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from speckv_debug.model.text import printable
+from speckv_debug.model.text import cut, printable
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~$])")
 CALLS = re.compile(r"([@#]|://|www\.|\bGH-)")
@@ -15,8 +15,8 @@ LONGEST_RUN = re.compile("`+")
 
 
 def plain(text: str) -> str:
-    """The text on one line, as it reads."""
-    escaped = SPECIAL.sub(r"\\\1", printable(text)).replace("&", "&amp;")
+    """The text on one line, as it reads, cut where it is overlong."""
+    escaped = SPECIAL.sub(r"\\\1", printable(cut(text))).replace("&", "&amp;")
     return CALLS.sub(lambda found: found[1] + NOTHING, escaped)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from speckv_debug.model.text import amount, events_missing, printable, quantity
+from speckv_debug.model.text import amount, cut, events_missing, printable, quantity
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,16 @@ def test_no_text_leaves_it_to_people_whether_it_is_one() -> None:
 )
 def test_missing_events_are_told_in_the_number_that_they_are(holes: list[tuple[int, int]], said: str) -> None:
     assert events_missing(holes) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("short", "short"),
+        ("a" * 300, "a" * 300),
+        (f"request {'a' * 301} ended", f"request {'a' * 100}… [301 characters] ended"),
+        ("ab " * 2000, f"{('ab ' * 2000)[:4000]}… [of 6,000 characters]"),
+    ],
+)
+def test_an_overlong_text_is_cut_and_says_how_long_it_was(text: str, shown: str) -> None:
+    assert cut(text) == shown

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
+import re
 
 import pytest
 from plotly.offline import get_plotlyjs
 
-from speckv_debug.model.finding import CheckResult, Evidence
+from speckv_debug.checks.run import check
+from speckv_debug.model.finding import CheckResult, Evidence, Unknown
 from speckv_debug.recording.reader import Recording
 from speckv_debug.viewers.html.budget import LARGEST, Budget
 from speckv_debug.viewers.html.page import render
-from tests.reported import broken_run, finding
+from tests.reported import DUE, MOVE, PROCESS, accept, broken_run, finding, lengths, recording
 
 SCRIPT = len(get_plotlyjs().encode())
 RANKS = 8
@@ -81,3 +84,69 @@ def test_a_part_is_taken_from_its_whole() -> None:
     assert half.takes("ä" * 20) and (half.left, whole.left) == (10, 60)
     assert not half.takes("x" * 11) and (half.left, whole.left) == (10, 60)
     assert whole.takes("x" * 60) and not half.takes("x")
+
+
+LONG = "id" * 500_000
+CONTROLS = "\u202e" * 400_000
+
+
+@pytest.fixture(scope="module")
+def overlong(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    """A broken run with texts of a megabyte wherever an engine or a recorder can put text."""
+    named = {"request": LONG, "row": 7, "epoch": 1}
+    granted = {"event": "alloc", "step": 800, "pool": "full", "slots": [4096, 4097], **named}
+    events = [{"event": "row_alloc", "step": 800, **named}, granted | {"reason": LONG, "site": LONG}]
+    for step in range(800, 816):
+        events += [lengths(step, LONG), accept(step, LONG, algorithm=CONTROLS)]
+        events += [MOVE if step == 812 else DUE | {"step": step}]
+    events += [
+        granted | {"event": "free", "step": 816 + k, "reason": f"{k}{LONG}", "site": LONG} for k in (0, 1)
+    ]
+    events += [{"event": "drop", "step": 818, "table": "accept", "rows": 3, "why": CONTROLS}]
+    events += [{"event": "note", "step": 818, "level": LONG, "text": f"{CONTROLS} {LONG}"}]
+    process = {
+        **PROCESS,
+        "engine": LONG,
+        "engine_version": "9 " * 500_000,
+        "tables": ["accept", "move", "lengths", "alloc", "free", "row_alloc"],
+        "pools": [
+            {"name": "full", "kind": "full", "slots": 65536, "page_size": 128},
+            {"name": LONG, "kind": "swa"},
+        ],
+        "settings": {"algorithm": CONTROLS, LONG: "x" * 4_000_000},
+        "hooks": {LONG: LONG, CONTROLS: None},
+    }
+    folder = tmp_path_factory.mktemp("overlong")
+    written = recording(folder, events, process)
+    manifest = written.path / "manifest.json"
+    told = json.loads(manifest.read_text()) | {
+        "command": ["serve", "--model", "m" * 9_000_000, *["--flag"] * 50_000]
+    }
+    manifest.write_text(json.dumps(told))
+    return Recording.open(written.path)
+
+
+def test_overlong_texts_do_not_pass_the_limit_and_say_how_long_they_are(overlong: Recording) -> None:
+    found = check(overlong, replay="off")
+    reasons = tuple(
+        Unknown(rule=f"R-{k}", why=f"no {k} {LONG[:2000]}", instances=k + 1) for k in range(20_000)
+    )
+    page = made(overlong, dataclasses.replace(found, unknown=reasons), LARGEST)
+    assert len(page.encode()) <= LARGEST
+    shown = page.partition("<script")[0]
+    assert "ididid… [1,000,000 characters]" in shown and "[9,000,000 characters]" in shown
+    assert re.search(r"… \[of 9,\d{3},\d{3} characters\]", shown)
+    assert "19,800 more reasons of" in shown and "speckv-debug check --verbose" in shown
+    assert "Overlong texts are cut to their beginning" in shown
+    for words in (
+        "the move runs backwards",
+        "Where it went wrong",
+        "Step by step",
+        "Hooks that found no function",
+    ):
+        assert words in shown
+    assert "left out for size" not in shown
+
+
+def test_texts_of_any_usual_length_stay_whole(ranks: Recording, found: CheckResult) -> None:
+    assert "characters]" not in made(ranks, found, LARGEST).partition("<script")[0]

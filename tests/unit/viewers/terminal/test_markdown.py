@@ -128,3 +128,16 @@ def test_markdown_says_why_its_mark_is_no_tick(recording: Recording) -> None:
         assert written(damaged, result).startswith(f"**? nothing found, {why}**")
     little = CheckResult(checked={"A": 9}, unknown=(replace(unknown[0], instances=90),))
     assert written(recording, little).startswith("**? nothing found, most can't be judged**")
+
+
+def test_an_overlong_name_hides_no_sentence(recording: Recording) -> None:
+    name = "id" * 500_000
+    proof = Evidence(title="slot 5", columns=("seq", "holder"), rows=((3, name),))
+    text = written(
+        recording,
+        CheckResult(
+            findings=(finding(message=f"request {name} holds slot 5", request=name, evidence=(proof,)),)
+        ),
+    )
+    assert "ididid… \\[1,000,000 characters\\] holds slot 5" in text
+    assert len(text) < 4_000 and "`speckv-debug check --format json` has them whole" in text
