@@ -11,6 +11,8 @@ from numba import carray  # type: ignore[attr-defined]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from speckv_debug.replay.compiled_sources import with_sources
+
 Array = npt.NDArray[Any]
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -21,7 +23,7 @@ def compiled(function: Call) -> Call:
     It runs without the interpreter's lock, so that another thread can judge meanwhile.
     """
     try:
-        made: Any = numba.njit(cache=True, nogil=True)(function)
+        made: Any = numba.njit(cache=True, nogil=True)(with_sources(function))
     except RuntimeError:
         made = numba.njit(nogil=True)(function)
     return cast(Call, made)
