@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.recording.process_recording import ProcessRecording
-from speckv_debug.replay import plain_compiled as c
+from speckv_debug.replay import plain_numbers as c
 from speckv_debug.replay.columns import Columns, numbers_in
 from speckv_debug.replay.engine_version import (
     PAGE_ALIGNED_RESERVE,
@@ -17,6 +17,7 @@ from speckv_debug.replay.engine_version import (
     sglang_version,
 )
 from speckv_debug.replay.namespaces import Namespaces
+from speckv_debug.replay.plain_compiled import sweep
 from speckv_debug.replay.plain_tables import (
     of_ends,
     of_forwards,
@@ -27,7 +28,7 @@ from speckv_debug.replay.plain_tables import (
     of_writes,
     rows_of,
 )
-from speckv_debug.replay.ragged import Int64s, Mask, frozen
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, frozen
 from speckv_debug.replay.scratch import Scratch
 from speckv_debug.replay.session_trims import TRIM
 from speckv_debug.replay.view import ProcessView
@@ -36,7 +37,7 @@ from speckv_debug.replay.writes import of_drafter
 TABLES = (
     "accept", "forward", "lengths", "reserve", "alloc", "table_write", "release", "row_alloc", "row_free", "pool_stat",
 )  # fmt: skip
-"""In the order of their numbers in `plain_compiled`."""
+"""In the order of their numbers in `plain_numbers`."""
 LISTS = (
     ("accept", "draft_tokens"), ("accept", "positions"), ("accept", "accept_index"), ("forward", "tokens"),
     ("forward", "positions"), ("alloc", "slots"), ("table_write", "slots"), ("accept", "next_token"),
@@ -66,7 +67,7 @@ class PlainLives:
         self._scratch = Scratch()
         self._now = np.zeros(len(c.COUNTS) + 4, dtype=np.int64)
         self._now[c.LEAVING_SINCE] = c.NEVER
-        self._now[c.PREPARED] = self._now[c.HIGHEST] = c.NULL
+        self._now[c.PREPARED] = self._now[c.HIGHEST] = NULL
 
     def judge(self, view: ProcessView) -> Counter[str] | None:
         """Instances of each scope in the next window, and those that are not known; None if it is not plain."""
@@ -96,7 +97,7 @@ class PlainLives:
         if (more := min(rows, MOST_ROWS) - len(self._lives)) > 0:
             fresh = np.zeros((more, c.WIDTH), dtype=np.int64)
             fresh[:, c.EPOCH] = -1
-            fresh[:, [c.ACCEPTED_AT, c.VERIFIED_AT, c.PREPARED_AT, c.END_DUE]] = c.NULL
+            fresh[:, [c.ACCEPTED_AT, c.VERIFIED_AT, c.PREPARED_AT, c.END_DUE]] = NULL
             fresh[:, c.VERIFY] = -1
             self._lives = np.concatenate((self._lives, fresh))
 
@@ -106,7 +107,7 @@ class PlainLives:
         rows = np.flatnonzero(self._lives[:, c.HELD])
         held[self._lives[rows, c.OWNER]] = rows
         own = self._own(view)
-        plain = c.sweep(
+        plain = sweep(
             tuple(
                 self._scratch.stacked(name, rows_of(view.columns(name), numbers, *own.get(name, ())))
                 for name, numbers in zip(TABLES, requests, strict=True)
