@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from speckv_debug.replay.ledger_events import TABLES
-from speckv_debug.replay.ragged import NULL, Int64s
+from speckv_debug.replay.ragged import NULL, Int64s, Mask
 from speckv_debug.replay.timeline import Timeline
 
 
@@ -31,8 +31,11 @@ class LookingPoints:
     span: int
 
 
-def looking_points(timeline: Timeline, spans: int) -> LookingPoints:
-    """The end of each step, or of at most so many spans of equal length, with where each has the most and fewest pages out."""
+def looking_points(timeline: Timeline, spans: int, named: Collection[int] = ()) -> LookingPoints:
+    """The end of each step, or of at most so many spans of equal length, with where each has the most and fewest pages out.
+
+    `named`: steps whose ends are points in any case.
+    """
     order, steps = timeline.order, newest_steps(timeline)
     axis = "step" if len(steps) and steps[-1] != NULL else "seq"
     at = steps if axis == "step" else order.seq
@@ -43,7 +46,8 @@ def looking_points(timeline: Timeline, spans: int) -> LookingPoints:
     span = 1 if len(ends) <= spans else int(-(-(at[ends[-1]] - at[ends[0]] + 1) // spans))
     number = (at[ends] - at[ends[0]]) // span
     firsts = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
-    kept = np.arange(len(ends)) if span == 1 else _where_to_look(pages_out(timeline)[ends], firsts)
+    asked = np.isin(at[ends], list(named)) if axis == "step" else np.zeros(len(ends), dtype=np.bool_)
+    kept = np.arange(len(ends)) if span == 1 else _where_to_look(pages_out(timeline)[ends], firsts, asked)
     of = np.searchsorted(number[firsts], number[kept])
     return LookingPoints(axis, order.seq[ends[kept]], of, number[firsts] * span + at[ends[0]], span)
 
@@ -88,10 +92,10 @@ def _of_events(timeline: Timeline, values: Callable[[str], Int64s]) -> Int64s:
     return found
 
 
-def _where_to_look(out: Int64s, firsts: Int64s) -> Int64s:
-    """Of each span its last step, and those with the fewest and the most pages out."""
+def _where_to_look(out: Int64s, firsts: Int64s, asked: Mask) -> Int64s:
+    """Of each span its last step, those with the fewest and the most pages out, and those that were asked for."""
     behind = [*firsts[1:].tolist(), len(out)]
-    found = {end - 1 for end in behind}
+    found = {end - 1 for end in behind} | set(np.flatnonzero(asked).tolist())
     for first, end in zip(firsts.tolist(), behind, strict=True):
         found |= {first + int(out[first:end].argmin()), first + int(out[first:end].argmax())}
     return np.array(sorted(found), dtype=np.int64)

@@ -14,6 +14,11 @@ LOUD = (Use.WAITING, Use.TRANSFER, Use.UNHELD, Use.CONFLICT)
 """Uses that a block shows as soon as one of its pages has them, the last of them first: they are rare and matter."""
 
 
+LOUDNESS = np.zeros(len(Use), dtype=np.int8)
+"""Of each use its place in `LOUD` from 1 on, 0 of those that are not in it."""
+LOUDNESS[list(LOUD)] = np.arange(1, len(LOUD) + 1)
+
+
 def block_uses(use: npt.NDArray[np.int8], block: int) -> npt.NDArray[np.int8]:
     """int8[blocks]: the use that most pages of each block have, unless one of them has a loud one. The last block may have fewer pages."""
     return use if block == 1 else gathered(use, block, LOUD)[1]

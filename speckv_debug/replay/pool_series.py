@@ -1,13 +1,14 @@
 """Who owned the pages of each pool over time: the ledger's state at the ends of steps, thinned in the open.
 
 A short recording is looked at after every step. A long one is parted into spans of as many steps each, and looked at where a
-span ends and where its recorded grants and frees leave the fewest and the most pages out of the free list. Every number is the
-ledger's own at such a point; grants and frees only say where to look. What comes and goes inside one step is not seen.
+span ends, where its recorded grants and frees leave the fewest and the most pages out of the free list, and at the ends of
+steps that the caller names. Every number is the ledger's own at such a point; grants and frees only say where to look. What
+comes and goes inside one step is not seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.ledger_book import NOBODY
 from speckv_debug.replay.ledger_tenure import Tenure
 from speckv_debug.replay.looking_points import LookingPoints, looking_points
-from speckv_debug.replay.page_blocks import block_holders, block_uses
+from speckv_debug.replay.page_blocks import LOUDNESS, block_holders, block_uses
 from speckv_debug.replay.pool_state import PoolState, Use, pool_states
 from speckv_debug.replay.ragged import Int64s
 from speckv_debug.replay.timeline import Timeline
@@ -47,7 +48,8 @@ class PoolSeries:
         last, low, high: int64[len(Use), n], pages of each use where the span ends, and the fewest and the most at the points
             that were looked at.
         looked: int64[n], how many points these are.
-        blocks: int8[n, blocks], the use of each block of `block` neighbouring pages where the span ends: see `block_uses`.
+        blocks: int8[n, blocks], the use of each block of `block` neighbouring pages where the span ends, see `block_uses`, or
+            the loudest of `page_blocks.LOUD` that it had at a point of the span that was looked at.
         holders: int32[n, blocks], index into `names` of who holds the pages of that use, `page_blocks.SEVERAL` or -1.
         names: The requests that occur in `holders`, a request without a name by its row.
         block: Pages of a block; 1: every page is kept.
@@ -74,7 +76,10 @@ class PoolSeries:
 
 
 def pool_series(
-    timeline: Timeline, points: int = POINTS, on_progress: Callable[[float], None] = lambda share: None
+    timeline: Timeline,
+    points: int = POINTS,
+    on_progress: Callable[[float], None] = lambda share: None,
+    steps: Collection[int] = (),
 ) -> tuple[PoolSeries, ...]:
     """The pools whose pages can be followed, the main one first; none if no event moves pages.
 
@@ -82,8 +87,9 @@ def pool_series(
         timeline: Of the process; its place afterwards is the last event.
         points: How many spans there are at most.
         on_progress: Told the share of the points that were looked at.
+        steps: Whose ends are looked at in any case.
     """
-    stops = looking_points(timeline, points)
+    stops = looking_points(timeline, points, steps)
     if not len(stops.seq):
         return ()
     kept: dict[str, _Pool] = {}
@@ -129,8 +135,10 @@ class _Pool:
         self._low[:, span] = np.minimum(self._low[:, span], counts)
         self._high[:, span] = np.maximum(self._high[:, span], counts)
         self._looked[span] += 1
-        self._blocks[span] = block_uses(use, self._block)
-        self._holders[span] = block_holders(use, state.holder, self._blocks[span], self._block)
+        blocks = block_uses(use, self._block)
+        shown = LOUDNESS[blocks] >= LOUDNESS[self._blocks[span]]
+        self._blocks[span, shown] = blocks[shown]
+        self._holders[span, shown] = block_holders(use, state.holder, blocks, self._block)[shown]
 
     def series(self, stops: LookingPoints, tenures: Sequence[Tenure]) -> PoolSeries:
         state = self._state

@@ -119,7 +119,7 @@ def _accept_words(accepted: Accepts) -> Html:
     ]
     if simulated := int(accepted.simulated["verifies"].sum()):
         said.append(
-            f"{amount(simulated, 'verify', 'verifies')} with simulated acceptance marked ×, in no mean or rate."
+            f"{amount(simulated, 'verify', 'verifies')} with simulated acceptance marked ×, with a line from lowest to highest, in no mean or rate."
         )
     if accepted.unknown:
         said.append(f"{amount(accepted.unknown, 'verify', 'verifies')} without a recorded accept length.")

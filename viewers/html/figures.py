@@ -188,15 +188,26 @@ def _mean(frame: pd.DataFrame, names: list[str]) -> go.Scatter:
 
 
 def _simulated(frame: pd.DataFrame, names: list[str]) -> go.Scatter:
+    """Means, each with a line from the lowest to the highest."""
     return go.Scatter(
         x=list(frame["x"]),
         y=list(frame["mean"]),
+        customdata=frame[["low", "high", "verifies"]].astype(int).values.tolist(),
+        error_y=reach(frame),
         mode="markers",
         marker={"symbol": "x-thin-open", "color": "var(--muted)", "size": 8},
         name="simulated, not counted",
         hovertext=names,
-        hovertemplate="%{hovertext}: simulated, mean %{y:.2f}, not counted<extra></extra>",
+        hovertemplate="%{hovertext}: simulated, mean %{y:.2f}, from %{customdata[0]} to %{customdata[1]}, "
+        "%{customdata[2]} verifies, not counted<extra></extra>",
     )
+
+
+def reach(frame: pd.DataFrame) -> dict[str, Any]:
+    """The thin line from the lowest to the highest."""
+    up, down = list(frame["high"] - frame["mean"]), list(frame["mean"] - frame["low"])
+    line = {"color": "var(--muted)", "thickness": 1, "width": 2}
+    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **line}
 
 
 def layout(x: str, y: str) -> dict[str, Any]:

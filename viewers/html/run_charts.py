@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from speckv_debug.model.text import amount
+from speckv_debug.model.text import amount, cut
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.pool_series import POINTS, PoolSeries, pool_series
 from speckv_debug.replay.pool_state import Use
@@ -18,6 +18,8 @@ from speckv_debug.viewers.html.run_figures import counts_figure, moves_figure, r
 from speckv_debug.viewers.html.run_series import Over, accepts_by_request, drops, frees, moves
 
 MOST_POOLS = 3
+MOST_LOOKED = 60
+"""Steps of findings at whose ends the pages are looked at beside the ends of spans."""
 COARSEST = 4
 """Of pages that several processes share, a span is at most so many times as long."""
 MOVING = ("alloc", "free")
@@ -43,7 +45,9 @@ def pool_charts(
         return
     found = [
         series
-        for series in pool_series(Timeline(process, checkpoints=1), POINTS // min(parts, COARSEST))
+        for series in pool_series(
+            Timeline(process, checkpoints=1), POINTS // min(parts, COARSEST), steps=_marked(marks)
+        )
         if series.high[Use.UNKNOWN + 1 :].any()
     ]
     if not found:
@@ -56,6 +60,11 @@ def pool_charts(
         yield Chart(heat_figure(f"pages-{name}", series, marks), title, _heat_words(series), wide=True)
     if len(found) > MOST_POOLS:
         yield words(f"{amount(len(found) - MOST_POOLS, 'more pool')} not drawn.")
+
+
+def _marked(marks: Sequence[Mark]) -> list[int]:
+    """Steps of findings, which a figure of spans must not pass over."""
+    return list(dict.fromkeys(mark.step for mark in marks))[:MOST_LOOKED]
 
 
 def _owner_words(series: PoolSeries) -> Html:
@@ -73,8 +82,8 @@ def _looked(series: PoolSeries) -> str:
     if series.span == 1:
         return "each step. What comes and goes inside a step is not seen."
     return (
-        f"each {series.span:,} steps. The fewest and most of a span are those at its end and after the steps whose grants and "
-        f"frees leave the fewest and the most pages free: {int(series.looked.sum()):,} points in all."
+        f"each {series.span:,} steps. The fewest and most of a span are those at its end, after the steps whose grants and "
+        f"frees leave the fewest and the most pages free, and after those of findings: {int(series.looked.sum()):,} points in all."
     )
 
 
@@ -84,13 +93,14 @@ def _extremes(use: Use, series: PoolSeries) -> tuple[object, ...]:
 
 
 def _heat_words(series: PoolSeries) -> Html:
-    if series.block == 1:
-        said = f"Each page by its own, at the end of {_spans(series)}."
-    else:
-        said = (
-            f"A row stands for {series.block} pages at the end of {_spans(series)}: the use that most of them have, but one in "
-            "two requests at once, held by nobody, in a transfer or in an open free group shows as soon as one page is."
-        )
+    one = f"A row stands for {series.block} pages at the end of {_spans(series)}: the use that most of them have"
+    said = one if series.block > 1 else f"Each page by its own, at the end of {_spans(series)}"
+    loud = "one in two requests at once, held by nobody, in a transfer or in an open free group shows as soon as "
+    seen = [
+        *(["one page is"] if series.block > 1 else []),
+        *(["it was so at any point looked at"] if series.span > 1 else []),
+    ]
+    said += f", but {loud}{', or '.join(seen)}." if seen else "."
     return element(
         "div", _owner_legend(series, [use for use in OWNERS if (series.blocks == use).any()]), words(said)
     )
@@ -155,7 +165,18 @@ def _drops(number: int, left: Over, marks: Sequence[Mark], *, lost: bool) -> Cha
 
 
 def _counts(figure: Figure, title: str, over: Over, said: str) -> Chart:
-    return Chart(figure, title, element("div", _name_legend(over), words(f"{said} {_bar(over)}")))
+    numbers = element("details", element("summary", "The numbers"), _totals(over))
+    return Chart(figure, title, element("div", _name_legend(over), words(f"{said} {_bar(over)}"), numbers))
+
+
+def _totals(over: Over) -> Html:
+    """Of each name the sum, and the fewest and most of one step that has any."""
+    each = over.frame.groupby("name", sort=True).agg(
+        {"count": "sum", "steps": "sum", "low": "min", "high": "max"}
+    )
+    noun = "step" if over.axis == "step" else "event"
+    columns = ("", "in all", f"{noun}s", f"fewest in such a {noun}", "most")
+    return table(columns, [(cut(str(name), 200), *map(int, row)) for name, *row in each.itertuples()])
 
 
 def _point(over: Over) -> str:
@@ -168,4 +189,6 @@ def _point(over: Over) -> str:
 
 def _bar(over: Over) -> str:
     noun = "step" if over.axis == "step" else "event"
-    return f"A bar is one {noun}." if over.span == 1 else f"A bar is the sum over {over.span:,} {noun}s."
+    if over.span == 1:
+        return f"A bar is one {noun}."
+    return f"A bar is the sum over {over.span:,} {noun}s; where the pointer rests also the fewest and most of one of them."

@@ -20,6 +20,7 @@ from speckv_debug.viewers.html.figures import (
     finished,
     layout,
     named,
+    reach,
     short,
     when,
 )
@@ -57,18 +58,11 @@ def _means(frame: pd.DataFrame) -> go.Bar:
         text=[named(who) for who in frame["request"]],
         textposition="none",
         customdata=frame[["low", "high", "verifies"]].astype(int).values.tolist(),
-        error_y=_reach(frame),
+        error_y=reach(frame),
         marker={"color": "var(--accent)"},
         hovertemplate="request %{text}: mean %{y:.2f}, from %{customdata[0]} to %{customdata[1]}, "
         "%{customdata[2]} verifies<extra></extra>",
     )
-
-
-def _reach(frame: pd.DataFrame) -> dict[str, Any]:
-    """The thin line from the lowest to the highest."""
-    up, down = list(frame["high"] - frame["mean"]), list(frame["mean"] - frame["low"])
-    line = {"color": "var(--muted)", "thickness": 1, "width": 2}
-    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **line}
 
 
 def moves_figure(id: str, over: Over, marks: Sequence[Mark]) -> Figure:
@@ -119,6 +113,13 @@ def counts_figure(id: str, over: Over, y: str, marks: Sequence[Mark], noun: str)
 
 
 def _bars(number: int, name: str, frame: pd.DataFrame, over: Over, noun: str) -> go.Bar:
+    """Sums, and of a span of several steps the fewest and most of one of them."""
+    each = "step" if over.axis == "step" else "event"
+    of = (
+        f" in %{{customdata[2]}} {each}s, from %{{customdata[0]}} to %{{customdata[1]}} in one"
+        if over.span > 1
+        else ""
+    )
     return go.Bar(
         x=list(frame["x"]),
         y=list(frame["count"]),
@@ -127,5 +128,6 @@ def _bars(number: int, name: str, frame: pd.DataFrame, over: Over, noun: str) ->
         offset=0,
         marker={"color": f"var(--c{number % COLOURS + 1})", "line": {"width": 0}},
         hovertext=when(over.axis, frame["x"], over.span),
-        hovertemplate=f"%{{hovertext}}: %{{y}} {noun}, %{{fullData.name}}<extra></extra>",
+        customdata=frame[["low", "high", "steps"]].astype(int).values.tolist() if over.span > 1 else None,
+        hovertemplate=f"%{{hovertext}}: %{{y}} {noun}{of}, %{{fullData.name}}<extra></extra>",
     )

@@ -58,7 +58,7 @@ def moves(process: ProcessRecording) -> Over:
 
 
 def frees(process: ProcessRecording) -> Over:
-    """Slots that the engine passed to a free, by reason: `x, name, count`; rare reasons are put together."""
+    """Slots that the engine passed to a free, by reason: `x, name, count` of a span, `low, high` of its steps with that reason, how many `steps` these are; rare reasons are put together."""
     columns = Columns(process.columns("free", "step", "reason", "slots"))
     lists: Ragged = columns.lists("slots")
     reasons = columns.texts("reason")
@@ -67,7 +67,7 @@ def frees(process: ProcessRecording) -> Over:
 
 
 def drops(process: ProcessRecording) -> Over:
-    """Events that the recorder had to leave out, by table: `x, name, count`."""
+    """Events that the recorder had to leave out, by table: columns as of `frees`."""
     columns = Columns(process.columns("drop", "step", "table", "rows"))
     tables, rows = columns.texts("table"), columns.ints("rows")
     names = [tables[k] or "unknown table" for k in range(len(columns))]
@@ -106,5 +106,7 @@ def _by_name(frame: pd.DataFrame) -> Over:
     shown = set(totals.index[: MOST_REASONS - (len(totals) > MOST_REASONS)])
     frame["name"] = [name if name in shown else OTHER for name in frame["name"]]
     span = span_of(frame["at"].to_numpy())
-    found = frame.groupby([frame["at"] // span * span, "name"])["count"].sum().reset_index()
-    return Over(found.set_axis(["x", "name", "count"], axis=1), span, axis, int(frame["count"].sum()))
+    steps = frame.groupby(["at", "name"], as_index=False)["count"].sum()
+    found = steps.groupby([steps["at"] // span * span, "name"])["count"].agg(["sum", "min", "max", "size"])
+    found = found.reset_index().set_axis(["x", "name", "count", "low", "high", "steps"], axis=1)
+    return Over(found, span, axis, int(frame["count"].sum()))

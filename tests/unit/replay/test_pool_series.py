@@ -66,6 +66,42 @@ def test_a_span_keeps_its_end_and_the_extremes_of_the_free_list(
         assert series.seq[at] == every_step.seq[np.flatnonzero(inside)[-1]]
 
 
+def conflicting(folder: Path) -> ProcessRecording:
+    """Forty steps; two running requests name page 2 at step 17 alone, when no page is granted or freed."""
+    pool = {"pool": "full", "page_size": 4, "slots": 64}
+    events: list[dict[str, object]] = []
+    for row, request in enumerate(("a", "b")):
+        own = {"step": 1, "request": request, "row": row, "epoch": 1}
+        events += [{"event": "row_alloc", **own}]
+        slots = [8 + 4 * row + k for k in range(4)]
+        events += [
+            {"event": "alloc", "pool": "full", "reason": "extend", "granted": True, "slots": slots, **own}
+        ]
+        events += [{"event": "table_write", "start": 0, "slots": slots, **own}]
+    other = {"event": "table_write", "start": 0, "request": "b", "row": 1, "epoch": 1}
+    for step in range(2, 40):
+        events += [{"event": "note", "step": step, "text": "idle"}]
+        if step in (17, 18):
+            events += [other | {"step": step, "slots": [8 if step == 17 else 12]}]
+        events += [other | {"step": step, "start": 1, "slots": [13]}]
+    pools = [{"name": "full", "kind": "full", "slots": pool["slots"], "page_size": 4}]
+    tables = ["alloc", "free", *HOLDING]
+    return recording(folder, events, {**PROCESS, "pools": pools, "tables": tables}).processes[0]
+
+
+def test_a_span_keeps_a_conflict_that_is_over_where_it_ends(tmp_path: Path) -> None:
+    process = conflicting(tmp_path)
+    series = pool_series(Timeline(process), points=4, steps=(17,))[0]
+    page, at = 2 - series.first, int(np.searchsorted(series.x, 17, side="right")) - 1
+    assert series.block == 1 and series.span == 10
+    assert series.blocks[:, page].tolist() == [
+        Use.CONFLICT if n == at else series.blocks[0, page] for n in range(4)
+    ]
+    assert series.last[Use.CONFLICT].sum() == 0 and series.high[Use.CONFLICT, at] == 1
+    passed = pool_series(Timeline(process), points=4)[0]
+    assert Use.CONFLICT not in passed.blocks, "nothing said to look there"
+
+
 def test_without_steps_events_take_their_place(
     process: ProcessRecording, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,12 +20,15 @@ from tests.reported import lengths as held
 
 
 def test_the_mean_is_drawn_with_its_band_and_simulated_steps_apart(tmp_path: Path) -> None:
-    events = [accept(1, "a"), accept(1, "b", accept_len=1), accept(2, sampling="simulated")]
+    events = [accept(1, "a"), accept(1, "b", accept_len=1)]
+    events += [accept(2, request, sampling="simulated", accept_len=n) for request, n in (("a", 1), ("b", 3))]
     figure = accept_figure("accept-0", accepts(recording(tmp_path, events).processes[0]), [])
     by_name = {trace["name"]: trace for trace in figure.body["data"] if trace.get("showlegend") is not False}
     assert by_name["mean"]["y"] == [2.0]
     assert by_name["mean"]["customdata"] == [[1, 3, 2]]
-    assert by_name["simulated, not counted"]["x"] == [2]
+    simulated = by_name["simulated, not counted"]
+    assert (simulated["x"], simulated["y"], simulated["customdata"]) == ([2], [2.0], [[1, 3, 2]])
+    assert (simulated["error_y"]["array"], simulated["error_y"]["arrayminus"]) == ([1.0], [1.0])
     assert "lowest to highest" in by_name
 
 

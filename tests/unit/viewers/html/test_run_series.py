@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,29 @@ def test_what_a_point_of_moves_stands_for_is_said(tmp_path: Path) -> None:
 
 def test_frees_are_counted_in_slots_by_reason(tmp_path: Path) -> None:
     found = frees(made(tmp_path, free(1, "finish", [1, 2]), free(1, "evict", [3]), free(2, None, [4])))
-    assert found.frame.values.tolist() == [[1, "evict", 1], [1, "finish", 2], [2, "no reason told", 1]]
+    told = found.frame[["x", "name", "count"]].values.tolist()
+    assert told == [[1, "evict", 1], [1, "finish", 2], [2, "no reason told", 1]]
     assert found.total == 4
+
+
+def test_many_steps_keep_the_fewest_and_most_that_one_of_them_freed(tmp_path: Path) -> None:
+    events = [free(step, "evict", list(range(9 if step == 501 else 2))) for step in range(0, 1000, 2)]
+    events += [free(501, "evict", list(range(9))), free(501, "finish", [1])]
+    process = made(tmp_path, *events)
+    found = frees(process)
+    span = found.frame[(found.frame["x"] == 500) & (found.frame["name"] == "evict")]
+    assert found.span == 5
+    assert span[["count", "low", "high", "steps"]].values.tolist() == [[15, 2, 9, 4]]
+    bars = {bar["name"]: bar for bar in counts_figure("frees-0", found, "slots", (), "slots").body["data"]}
+    assert [2, 9, 4] in bars["evict"]["customdata"] and "%{customdata[1]} in one" in bars["evict"][
+        "hovertemplate"
+    ]
+    (chart,) = [
+        each for each in event_charts(0, process, ()) if getattr(each, "title", "") == "Frees by reason"
+    ]
+    assert isinstance(chart, Chart) and "the fewest and most of one of them" in chart.words
+    numbers = re.findall(r"<td[^>]*>([^<]*)</td>", chart.words)
+    assert numbers == ["evict", "1009", "501", "2", "9", "finish", "1", "1", "1", "1"]
 
 
 def test_rare_reasons_are_put_together_and_nothing_is_lost(tmp_path: Path) -> None:
