@@ -13,6 +13,7 @@ from speckv_debug.replay.components import MovedComponents
 from speckv_debug.replay.move_contents import MoveContents
 
 SHOWN = 8
+COLUMNS = ("pool", "component", "pairs moved", "due", "left behind")
 
 
 @rule(
@@ -26,9 +27,9 @@ SHOWN = 8
 def all_components_move(moved: MovedComponents) -> Judgement:
     """Every component of a moved row moves: keys, values, scales, the keys of an indexer, and the row in a window's pool.
 
-    Due are the components that the process line declares for the pool and for an indexer that has its slots; those that need
-    no move are not declared. In the pool of a sliding window the pairs are those of the peers, as `swa_map` names them at
-    the call: `KV[peer(tgt)] <- KV[peer(src)]` (SGLang `SWAKVPool`, a call of its own in a recording).
+    Due are the components that the process line declares for the pool and for an indexer or a window that has its slots; those
+    that need no move are not declared. In a window's pool with slots of its own the pairs are those of the peers, as `swa_map` names
+    them at the call: `KV[peer(tgt)] <- KV[peer(src)]` (SGLang `SWAKVPool`, a call of its own in a recording), and none moves alone.
 
     Exceptions: one call for all components, or one a component with the same pairs; a slot without a peer has left the
     window; a draft pool is rebuilt by the next draft extend; pools with other slots (compressed, recurrent state) are not
@@ -37,23 +38,43 @@ def all_components_move(moved: MovedComponents) -> Judgement:
     return verdict(moved.failed, lambda i: _explain_components(moved, i), moved.untold)
 
 
+Parts = tuple[tuple[str, str, int, Sequence[tuple[int, ...]]], ...]
+"""Pool and component, pairs that are due, and (src, tgt) of those left behind."""
+
+
 def _explain_components(moved: MovedComponents, i: int) -> Details:
     parts = tuple(_parts(moved, i))
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (pool, component, total - len(left), total, _pairs([pair[-2:] for pair in left]))
-        for pool, component, total, left in parts
-    )
+    if moved.alone[i]:
+        return _explain_alone(moved, i, parts)
+    rows = _rows(parts)
     behind = [f"{component} of pool {pool}" for pool, component, _, left in parts if left]
     stay = plural(len(behind), "stays where it was", "stay where they were")
     marked = tuple(k for k, (*_, left) in enumerate(parts) if left)
-    columns = ("pool", "component", "pairs moved", "due", "left behind")
     names = [_named(moved, i, pool, component) for pool, component, *_ in parts]
     return Details(
         message=f"accepted rows are moved without all they consist of: {', '.join(behind)} {stay}",
         expected=f"{quantity(int(moved.total[i]), 'pair')} of each of {', '.join(names)}",
         actual=", ".join(f"{name}: {row[2]}" for name, row in zip(names, rows, strict=True)),
         slots=tuple(dict.fromkeys(slot for *_, left in parts for pair in left for slot in pair[:2])),
-        evidence=(Evidence(title="components", columns=columns, rows=rows, marked=marked),),
+        evidence=(Evidence(title="components", columns=COLUMNS, rows=rows, marked=marked),),
+    )
+
+
+def _explain_alone(moved: MovedComponents, i: int, parts: Parts) -> Details:
+    pool, total, main = moved.base(i).name, quantity(int(moved.total[i]), "row"), moved.info.main_pool
+    return Details(
+        message=f"{total} of pool {pool} {plural(int(moved.total[i]), 'moves', 'move')} and nothing of pool {main} in the step: "
+        "they are the peers of slots that stay where they are",
+        expected=f"a move of pool {main} whose slots have these peers",
+        actual=f"calls of pool {pool} alone",
+        evidence=(Evidence(title="components", columns=COLUMNS, rows=_rows(parts), marked=()),),
+    )
+
+
+def _rows(parts: Parts) -> tuple[tuple[Cell, ...], ...]:
+    return tuple(
+        (pool, component, total - len(left), total, _pairs([pair[-2:] for pair in left]))
+        for pool, component, total, left in parts
     )
 
 

@@ -26,11 +26,12 @@ SHOWN = 12
 def one_peer_each(peers: PeerMaps) -> Judgement:
     """A full slot gets its peer in the window's pool at its grant and loses it at its free; no two slots share a peer.
 
-    A slot gets no other peer while it has one, none while it is free, and none that the window's allocator has not granted,
-    where its grants are recorded. At the first launch behind a free, and at the next grant, the slot has none. At a pool_stat as many pages hold a peer as are not available.
+    A slot gets no other peer while it has one, none while it is free or was never granted, and none that the window's
+    allocator has not granted, where its grants are recorded; the dummy slot gets none. At the first launch behind a free, of the slot or of its peer, and at the
+    next grant, no slot of the page has one. A granted slot that the target writes has a peer. At a pool_stat as many pages hold a peer as are not available.
 
     Exceptions: 0 is no peer, so that slots behind the window (tombstones), of a transfer that takes the tail alone, or of a
-    ring a request need none; the tree may move a peer to its own slot, once the other has lost it; a free in a group
+    ring a request need none, and what a forward writes for a request that has ended; the tree may move a peer to its own slot, once the other has lost it; a free in a group
     takes the peer away at once; C4 ids are derived from full ones and are not mapped.
 
     Not judged: whether lengths that an engine combines are in one unit, tokens or keys of the tree.
@@ -39,18 +40,21 @@ def one_peer_each(peers: PeerMaps) -> Judgement:
     if not len(peers):
         return verdict(failed, lambda i: _explain(peers, i))
     held = peers.over(peers.shared | peers.replaced, "swa_map") | peers.over(peers.leftover, "alloc")
-    held |= peers.over(peers.frees_mapped & ~peers.frees.ends, "free") & peers.told
+    held |= peers.over(peers.frees.mapped & ~peers.frees.ends, "free") & peers.told
+    held |= peers.over(peers.written_to_nothing, "forward")
     free, granting = peers.over(peers.unowned | peers.ungranted, "swa_map"), peers.info.records("alloc")
-    failed |= (held & peers.recorded) | (free & granting)
+    failed |= (held & peers.recorded) | (free & granting) | peers.over(peers.padding, "swa_map")
     counted = peers.over(np.ones(len(peers.rows["pool_stat"]), dtype=np.bool_), "pool_stat")
     failed |= peers.over(peers.miscounted, "pool_stat") & peers.whole
     reasons = {
         "no full_slots and swa_slots of one length, or no slots": ~peers.told,
         "the recording ends before the free is settled": peers.over(
-            peers.frees_mapped & peers.frees.ends, "free"
+            peers.frees.mapped & peers.frees.ends, "free"
         ),
-        "a clear of the mapping may not have been recorded": held & (not peers.recorded),
-        "a grant of the slot may not have been recorded": free & (not granting),
+        "a change of the mapping may not have been recorded": held & (not peers.recorded),
+        "a grant of the slot may not have been recorded": (free & (not granting))
+        | peers.over(peers.unseen, "swa_map"),
+        "the peer of the slot was not seen": peers.over(peers.written_unseen, "forward"),
         "the mapping was not recorded from its beginning": counted & (not peers.whole),
     }
     return verdict(failed, lambda i: _explain(peers, i), reasons)
@@ -66,10 +70,13 @@ def _explain(peers: PeerMaps, i: int) -> Details:
         return _explain_leftover(peers, i, slots[(owners == number) & peers.leftover])
     if table == "free":
         return _explain_kept(peers, i, int(np.searchsorted(peers.rows[table], row)))
+    if table == "forward":
+        return _explain_written(peers, i, int(np.searchsorted(peers.rows[table], row)))
     mine = peers.entries.event == row
     for hit, explain in (
         (peers.shared, _explain_shared),
         (peers.replaced, _explain_replaced),
+        (peers.padding, _explain_padding),
         (peers.unowned, _explain_unowned),
     ):
         if (found := np.flatnonzero(hit & mine)).size:
@@ -105,12 +112,25 @@ def _explain_replaced(peers: PeerMaps, i: int, found: Int64s) -> Details:
     )  # fmt: skip
 
 
-def _explain_unowned(peers: PeerMaps, i: int, found: Int64s) -> Details:
+def _explain_padding(peers: PeerMaps, i: int, found: Int64s) -> Details:
     full, swa = (int(v[found[0]]) for v in (peers.entries.full, peers.entries.swa))
     return Details(
-        message=f"full slot {full} gets the peer {swa} while it is in the free list{more(found, 'slot')}",
+        message=f"full slot {full}, which pads the batch and is nobody's, gets the peer {swa}{more(found, 'slot')}",
+        expected="the dummy slot has no peer: what is written there is of no request",
+        actual=f"full slot {full} is mapped to {swa}",
+        slots=(full,),
+        evidence=(_history(peers, i, full),),
+    )
+
+
+def _explain_unowned(peers: PeerMaps, i: int, found: Int64s) -> Details:
+    full, swa = (int(v[found[0]]) for v in (peers.entries.full, peers.entries.swa))
+    never = peers.granted_never(int(found[0]))
+    where = "nobody was ever granted it" if never else "it is in the free list"
+    return Details(
+        message=f"full slot {full} gets the peer {swa} while {where}{more(found, 'slot')}",
         expected="a peer is given to slots that are granted",
-        actual=f"full slot {full} is free",
+        actual=f"full slot {full} {'was never granted' if never else 'is free'}",
         slots=(full,),
         evidence=(_history(peers, i, full),),
     )
@@ -142,14 +162,31 @@ def _explain_leftover(peers: PeerMaps, i: int, slots: Int64s) -> Details:
 
 
 def _explain_kept(peers: PeerMaps, i: int, number: int) -> Details:
-    slots = peers.frees.slots[(peers.frees.owners == number) & peers.frees_mapped]
-    full, settled = int(slots[0]), peers.frees.settled[number : number + 1]
-    swa = int(peers.entries.swa[peers.entries.before(slots[:1], settled)[0]])
+    found, settled = peers.frees.kept(number), int(peers.frees.settled[number])
+    full, swa = (int(v[found[0]]) for v in (peers.entries.full, peers.entries.swa))
+    if peers.frees.pool[number]:
+        who = f"slot {swa} of pool {peers.pool} is free and still the peer of full slot {full}"
+    else:
+        who = f"full slot {full} is free and still has the peer {swa}"
     return Details(
-        message=f"full slot {full} is free and still has the peer {swa} at the next launch (event {settled[0]}){more(slots, 'slot')}",
-        expected="a free clears the mapping of the slots that it returns",
+        message=f"{who} at the next launch (event {settled}){more(found, 'slot')}",
+        expected="a free clears the mapping of the pages that it returns",
         actual=f"full slot {full} is mapped to {swa}",
-        slots=tuple(slots.tolist()),
+        slots=tuple(np.unique(peers.entries.full[found]).tolist()),
+        evidence=(_history(peers, i, full),),
+    )
+
+
+def _explain_written(peers: PeerMaps, i: int, number: int) -> Details:
+    writes = peers.writes
+    found = np.flatnonzero(peers.written_to_nothing & (writes.owners == number))
+    full, cleared = int(writes.slots[found[0]]), bool(writes.last[found[0]] >= 0)
+    why = "its mapping was cleared" if cleared else "it never got one"
+    return Details(
+        message=f"full slot {full} is written and has no peer in pool {peers.pool}: {why}{more(found, 'slot')}",
+        expected="a slot has its peer from its grant on, so that the window's layers have where to write",
+        actual=f"full slot {full} is mapped to 0: the window's layers write to the dummy slot",
+        slots=tuple(writes.slots[found].tolist()),
         evidence=(_history(peers, i, full),),
     )
 

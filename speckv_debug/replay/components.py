@@ -11,7 +11,7 @@ from speckv_debug.model.process import MAIN, Pool
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.launches import MoveLaunches
 from speckv_debug.replay.moved_peers import FullPairs
-from speckv_debug.replay.moved_windows import UNRECORDED, MovedWindow, window_of
+from speckv_debug.replay.moved_windows import SEVERAL, SWA, UNRECORDED, MovedWindow, window_of
 from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
@@ -25,9 +25,9 @@ Part = tuple[str, str]
 class MovedComponents:
     """One instance a step and pool in which an accept's mover calls bring a row to another slot.
 
-    Due are the components that the pool declares, and those of an indexer pool that has its ids: they belong to the same
-    tokens, as do their rows in the pool of a sliding window. What is rebuilt instead (a draft pool) or can't hold a tree is
-    not due.
+    Due are the components that the pool declares, and those of an indexer's or a window's pool that has its ids: they belong
+    to the same tokens, as do their rows in a window's pool with ids of its own. What is rebuilt instead (a draft pool) or
+    can't hold a tree is not due. Calls of a window's pool are an instance of their own where none of the main one is.
 
     Attributes:
         call: The first of the calls.
@@ -40,12 +40,15 @@ class MovedComponents:
         self.launches, self.moves = launches, launches.moves
         self._columns_of, self._whole = columns, whole
         moves, self.info = self.moves, self.moves.info
+        windows = [pool for pool in self.info.pools if pool.kind == SWA and pool.allocated_by is None]
         self.bases = [pool for pool in self.info.pools if pool.kind == MAIN]
+        self._mains = len(self.bases)
+        self.bases += windows
         caller = moves.columns.texts("caller")
         self._base = np.where(caller.equal("accept") | ~caller.known, self._by_pool(self._base_of), -1)
-        self._real = np.flatnonzero(self._moving())
-        self._owner = moves.src.owners[self._real]
         step = np.where(moves.step == NULL, NULL + 1 + np.arange(len(moves)), moves.step)
+        self._real = self._chosen(step)
+        self._owner = moves.src.owners[self._real]
         self.instance = numbered(np.stack([step[self._owner], self._base[self._owner]]))
         first = np.full(int(self.instance.max(initial=-1)) + 1, len(self._real), dtype=np.int64)
         np.minimum.at(first, self.instance, np.arange(len(self._real)))
@@ -84,6 +87,16 @@ class MovedComponents:
         return MovedWindow(pairs, len(self), self.moves, self._columns_of, self._whole)
 
     @cached_property
+    def alone(self) -> Mask:
+        """Where rows of a window's pool are moved and those of the main pool, which they are the peers of, are not."""
+        return mask(self._base[self.call] >= self._mains)
+
+    @property
+    def _ambiguous(self) -> Mask:
+        """Where there are several windows' pools: whose slots the peers are is not said."""
+        return mask((len(self.bases) - self._mains > 1) & ~self.alone)
+
+    @cached_property
     def undeclared(self) -> Mask:
         """Where a pool does not say what components it has."""
         silent = [any(pool.components is None for pool in self._pools(base)) for base in self.bases]
@@ -114,19 +127,20 @@ class MovedComponents:
     def failed(self) -> Mask:
         """Where a component surely stays behind: a call that is not there was not made only if all calls were recorded."""
         untold = self.undeclared | self.unnamed
-        own = self.lacking & ~untold & self.info.records("move")
+        own = ((self.lacking & ~untold) | self.alone) & self.info.records("move")
         return mask((own | self.window.lacking) & ~self.stepless)
 
     @cached_property
     def untold(self) -> dict[str, Mask]:
         """Reason → where what became of the rows is not known."""
         window, nowhere = self.window.untold, mask(np.zeros(len(self)))
-        unrecorded = self.lacking & (not self.info.records("move"))
+        unrecorded = (self.lacking | self.alone) & (not self.info.records("move"))
         return {
             "the process line does not declare the pool's components": self.undeclared,
             "a mover call does not name its components": self.unnamed,
             "no step tells which calls move the same batch": self.stepless
-            & (self.lacking | self.window.lacking),
+            & (self.lacking | self.window.lacking | self.alone),
+            SEVERAL: self._ambiguous,
             **window,
             UNRECORDED: mask(unrecorded | window.get(UNRECORDED, nowhere)),
         }
@@ -197,7 +211,7 @@ class MovedComponents:
         return self.moves.columns.text_lists("components")
 
     def _pools(self, base: Pool) -> list[Pool]:
-        others = [p for p in self.info.pools if p.kind == INDEXER and p.allocated_by == base.name]
+        others = [p for p in self.info.pools if p.kind in (INDEXER, SWA) and p.allocated_by == base.name]
         return [base, *others]
 
     @property
@@ -206,6 +220,13 @@ class MovedComponents:
 
     def _by_pool(self, of: dict[str, int]) -> Int64s:
         return by_pool(self.moves.columns.texts("pool"), self.info, of, -1)
+
+    def _chosen(self, step: Int64s) -> Int64s:
+        """The pairs that take part: those of a window's pool where its step moves none of the main one."""
+        real = np.flatnonzero(self._moving())
+        owner = self.moves.src.owners[real]
+        window = self._base[owner] >= self._mains
+        return real[~window | ~np.isin(step[owner], step[owner[~window]])]
 
     def _moving(self) -> Mask:
         """Pairs of an accept's calls that take a row to another slot than the dummy."""

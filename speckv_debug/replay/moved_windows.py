@@ -13,6 +13,8 @@ from speckv_debug.replay.moved_peers import FullPairs, MovedPeers
 from speckv_debug.replay.moves import MoveCalls
 from speckv_debug.replay.ragged import Int64s, Mask, any_per_list, mask
 
+SWA = "swa"
+SEVERAL = "there are several windows' pools: whose slots the peers of moved rows are is not said"
 PEERLESS = "which slots of the window's pool a moved row has is not known"
 UNDECLARED = "the process line does not declare the components of the window's pool"
 UNNAMED = "a mover call of the window's pool does not name its components"
@@ -22,7 +24,7 @@ IN_FLIGHT = "a peer in the window's pool was given up in the move's own step: on
 
 def window_of(info: Process) -> Pool | None:
     """The pool of the sliding window, if there is one alone and its slots are ids of its own."""
-    pools = [pool for pool in info.pools if pool.kind == "swa"]
+    pools = [pool for pool in info.pools if pool.kind == SWA]
     return pools[0] if len(pools) == 1 and pools[0].allocated_by is None else None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
-from speckv_debug.replay.searching import latest_with
+from speckv_debug.replay.searching import NEVER, latest_with
 
 GetColumns = Callable[[str], Columns]
 
@@ -45,16 +45,15 @@ class PeerEntries:
         return np.argsort(self.full, kind="stable")
 
     @cached_property
-    def _era(self) -> Int64s:
+    def era(self) -> Int64s:
+        """How often tree and allocators started over before each entry."""
         return np.searchsorted(self.resets, self.seq, side="right")
 
     @cached_property
     def last(self) -> Int64s:
         """For each entry, the one before it of the same full slot, -1 if there is none since a reset."""
         last, order = np.full(len(self), -1, dtype=np.int64), self._order
-        same = (self.full[order][1:] == self.full[order][:-1]) & (
-            self._era[order][1:] == self._era[order][:-1]
-        )
+        same = (self.full[order][1:] == self.full[order][:-1]) & (self.era[order][1:] == self.era[order][:-1])
         last[order[1:]] = np.where(same, order[:-1], -1)
         return last
 
@@ -62,15 +61,28 @@ class PeerEntries:
     def end(self) -> Int64s:
         """Number of the entry at which each one stops to hold, the number of all entries if it never does."""
         ends = np.append(np.searchsorted(self.seq, self.resets), len(self)).astype(np.int64)
-        end = ends[self._era]
+        end = ends[self.era]
         known = self.last >= 0
         end[self.last[known]] = np.flatnonzero(known)
         return end
 
+    @cached_property
+    def until(self) -> Int64s:
+        """`seq` at which each entry stops to hold, NEVER if it never does."""
+        until = np.append(self.resets, NEVER)[self.era]
+        taken = self.end < len(self)
+        until[taken] = np.minimum(until[taken], self.seq[self.end[taken]])
+        return until
+
+    def reset_between(self, since: Int64s, seq: Int64s) -> Mask:
+        """Whether tree and allocators started over between each two `seq`."""
+        counted = [np.searchsorted(self.resets, each, side="right") for each in (since, seq)]
+        return mask(counted[0] != counted[1])
+
     def before(self, full: Int64s, seq: Int64s) -> Int64s:
         """The last entry of each full slot before `seq`, -1 if there is none since a reset."""
         entry = latest_with((self.full,), self.seq, (full,), seq)
-        era = np.append(self._era, -1)[entry]
+        era = np.append(self.era, -1)[entry]
         return np.where(era == np.searchsorted(self.resets, seq, side="right"), entry, -1)
 
     @cached_property
@@ -98,10 +110,7 @@ class PeerEntries:
         """How many pages of the window's pool hold a peer at each `seq`."""
         given = np.flatnonzero(self.maps)
         page = np.tile(self.swa[given] // page_size, 2)
-        until = np.append(self.resets, np.iinfo(np.int64).max)[self._era]
-        taken = self.end < len(self)
-        until[taken] = np.minimum(until[taken], self.seq[self.end[taken]])
-        time = np.concatenate((self.seq[given], until[given]))
+        time = np.concatenate((self.seq[given], self.until[given]))
         change = np.repeat((1, -1), len(given))
         order = np.lexsort((time, page))
         total = np.cumsum(change[order])

@@ -13,6 +13,7 @@ from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.page_turns import FREE, PageTurns
 from speckv_debug.replay.peer_frees import PeerFrees
 from speckv_debug.replay.peer_ops import PeerEntries
+from speckv_debug.replay.peer_writes import PeerWrites, written_rows
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.searching import NEVER
 from speckv_debug.replay.unions import EventUnion, none_of
@@ -23,17 +24,18 @@ MAIN, WINDOW = 0, 1
 
 
 class PeerMaps(EventUnion):
-    """One instance a `swa_map` event, a grant and a free of the main pool, and a `pool_stat` of the window's pool.
+    """One instance a `swa_map` event, a grant of the main pool, a free of either, a target's forward that writes the main
+    pool, and a `pool_stat` of the window's pool.
 
     Without a `swa_map` event there is none, unless they are recorded whole and there is one pool of a window.
     """
 
-    reads = ("alloc", "free", "free_group", "cache", "forward", "accept")
+    reads = ("alloc", "free", "free_group", "cache", "forward", "accept", "row_free")
     rests_on: Mapping[str, tuple[str, ...]] = {"cache": ("action",), "free_group": ("action",)}
 
     def __init__(self, columns: Callable[[str], Columns], info: Process, whole: bool) -> None:
         self.columns, self.info, self.spaces = columns, info, Namespaces(info)
-        tables = {name: columns(name) for name in ("swa_map", "alloc", "free", "pool_stat")}
+        tables = {name: columns(name) for name in ("swa_map", "alloc", "free", "forward", "pool_stat")}
         pools = [pool.name for pool in info.pools if pool.kind == SWA]
         self.pool = pools[0] if len(pools) == 1 else None
         some = len(tables["swa_map"]) > 0 or (len(pools) == 1 and info.records("swa_map"))
@@ -41,17 +43,28 @@ class PeerMaps(EventUnion):
         self.whole = whole and info.records("swa_map")
 
     def _chosen(self, tables: Mapping[str, Columns], pools: Sequence[str]) -> Mapping[str, Mask]:
-        mapped, alloc, free, stat = tables.values()
+        mapped, alloc, _, forward, stat = tables.values()
         counted = (stat.ints("available") != NULL) & (stat.ints("total") != NULL)
         main = self.spaces.indices(alloc.texts("pool")) == self.spaces.main
         chosen = {
             "swa_map": np.ones(len(mapped), dtype=np.bool_),
             "alloc": main & (alloc.flags("granted") != 0),
-            "free": (self.spaces.indices(free.texts("pool")) == self.spaces.main)
-            & ~free.texts("reason").equal("swa_window"),
+            "free": self._frees_of >= 0,
+            "forward": written_rows(forward, self.spaces.main_name) & self._paged,
             "pool_stat": stat.texts("pool").equal(*pools[:1]) & counted,
         }
         return {name: mask(which) for name, which in chosen.items()}
+
+    @property
+    def _paged(self) -> bool:
+        """Whether there is one window's pool, with ids of its own, and it is granted by pages, not as a ring of each request."""
+        own = [pool for pool in self.info.pools if pool.name == self.pool and pool.allocated_by is None]
+        return bool(own) and own[0].owner in (None, "page")
+
+    @cached_property
+    def _frees_of(self) -> Int64s:
+        """MAIN or WINDOW for each event of `free`, -1 of another pool."""
+        return self._pools_of("free")
 
     @cached_property
     def entries(self) -> PeerEntries:
@@ -69,8 +82,9 @@ class PeerMaps(EventUnion):
         np.minimum.at(first, self.at["alloc"][self.grants[0]], self._since_grant)
         first[self.at["pool_stat"]] = 0
         first[self.at["free"]] = np.where(
-            self.over(self.frees_mapped, "free")[self.at["free"]], 0, self.seq[self.at["free"]]
+            self.over(self.frees.mapped, "free")[self.at["free"]], 0, self.seq[self.at["free"]]
         )
+        np.minimum.at(first, self.at["forward"][self.writes.owners], self._since_write)
         last = self.seq.copy()
         settled = self.frees.settled
         last[self.at["free"]] = np.where(settled == NEVER, last[self.at["free"]], settled)
@@ -114,15 +128,35 @@ class PeerMaps(EventUnion):
 
     @cached_property
     def unowned(self) -> Mask:
-        """Entries that give a peer to a slot which is in the free list."""
+        """Entries that give a peer to a slot which is in the free list, or was never granted."""
         turn, _ = self._main_turns
-        return mask(self.entries.maps & (turn == FREE))
+        return mask(self.entries.maps & ~self.padding & ((turn == FREE) | ((turn == NULL) & self._counted)))
+
+    def granted_never(self, entry: int) -> bool:
+        """Whether no grant of an entry's slot was seen, nor a free."""
+        return bool(self._main_turns[0][entry] == NULL)
+
+    @cached_property
+    def unseen(self) -> Mask:
+        """Entries that give a peer to a slot whose grant may lie before the recording."""
+        turn, _ = self._main_turns
+        return mask(self.entries.maps & ~self.padding & (turn == NULL) & ~self._counted)
+
+    @cached_property
+    def padding(self) -> Mask:
+        """Entries that give a peer to the dummy slot of the main pool."""
+        return mask((self.entries.full < self.spaces.all[self.spaces.main].reserved) & self.entries.maps)
+
+    @property
+    def _counted(self) -> Mask:
+        """Entries before which each grant since all slots were free was recorded, if grants are."""
+        return mask(self.whole | (self.entries.era > 0))
 
     @cached_property
     def ungranted(self) -> Mask:
         """Entries that give a peer which the window's allocator has not granted, where its grants were recorded."""
         turn, _ = self._swa_turns
-        never = (turn == NULL) & self.whole & self.info.records("alloc")
+        never = (turn == NULL) & self._counted & self.info.records("alloc")
         granting = self._turns.granting(WINDOW)
         return mask(self.entries.maps & granting & ((turn == FREE) | never))
 
@@ -133,13 +167,29 @@ class PeerMaps(EventUnion):
 
     @cached_property
     def frees(self) -> PeerFrees:
-        """Each slot that goes back to the main pool."""
-        return PeerFrees(self.columns, self.rows["free"], self.entries, self._turns)
+        """Each page that goes back to the main pool or to the window's."""
+        sizes = (self._main_size, self.page_size)
+        rows = self.rows["free"]
+        return PeerFrees(self.columns, rows, self._frees_of[rows], self.entries, self._turns, sizes)
 
     @cached_property
-    def frees_mapped(self) -> Mask:
-        """Slots of frees, as in `frees`, that keep their peer behind it."""
-        return self.frees.mapped(self.spaces.all[self.spaces.main].page_size)
+    def writes(self) -> PeerWrites:
+        """Each slot of the main pool that a forward of the target writes."""
+        return PeerWrites(self.columns, self.rows["forward"], self.entries, self._turns, self._main_size)
+
+    @property
+    def written_to_nothing(self) -> Mask:
+        """Slots that are written, as in `writes`, and that surely have no peer."""
+        return mask(self.writes.without_peer & (self._told_peer | self.whole))
+
+    @property
+    def written_unseen(self) -> Mask:
+        """Slots that are written, as in `writes`, of whose peer nothing was seen."""
+        return mask(self.writes.without_peer & ~self._told_peer & (not self.whole))
+
+    @property
+    def _told_peer(self) -> Mask:
+        return mask(self.writes.last >= 0)
 
     @cached_property
     def grants(self) -> tuple[Int64s, Int64s]:
@@ -172,9 +222,12 @@ class PeerMaps(EventUnion):
     def over(self, hit: Mask, table: str) -> Mask:
         """A mask over entries, granted slots, freed slots or `pool_stat` events as one over the instances."""
         found = np.zeros(len(self), dtype=np.bool_)
-        owners = {"swa_map": self.entries.event, "alloc": self.grants[0], "free": self.frees.owners}.get(
-            table
-        )
+        owners = {
+            "swa_map": lambda: self.entries.event,
+            "alloc": lambda: self.grants[0],
+            "free": lambda: self.frees.owners,
+            "forward": lambda: self.writes.owners,
+        }.get(table, lambda: None)()
         found[self.at[table]] = hit if owners is None else any_per_list(hit, owners, len(self.at[table]))
         return found
 
@@ -185,26 +238,39 @@ class PeerMaps(EventUnion):
         return PageTurns(self.columns, self._pages_of)
 
     def _pages_of(self, name: str) -> tuple[Ragged, Int64s]:
-        """Pages of the main pool and of the window's; a free of what left the window gives back no page of the former."""
+        """Pages of the main pool and of the window's."""
+        table = self.columns(name)
+        space = self.spaces.indices(table.texts("pool"))
+        return self.spaces.pages(table.lists("slots"), space).runs, self._pools_of(name)
+
+    def _pools_of(self, name: str) -> Int64s:
+        """MAIN, WINDOW or -1 for each event; a free of what left the window gives back no page of the main pool."""
         table = self.columns(name)
         space = self.spaces.indices(table.texts("pool"))
         main = space == self.spaces.main
         if name == "free":
             main &= ~table.texts("reason").equal("swa_window")
         window = space == (self.spaces.index(self.pool) if self.pool else -1)
-        pool = np.where(main, MAIN, np.where(window, WINDOW, -1))
-        return self.spaces.pages(table.lists("slots"), space).runs, pool
+        return np.where(main, MAIN, np.where(window, WINDOW, -1))
+
+    @property
+    def _main_size(self) -> int:
+        return self.spaces.all[self.spaces.main].page_size
 
     @cached_property
     def _main_turns(self) -> tuple[Int64s, Int64s]:
-        size = self.spaces.all[self.spaces.main].page_size
-        pool = np.full(len(self.entries), MAIN)
-        return self._turns.before(pool, self.entries.full // size, self.entries.seq)
+        return self._last_turns(MAIN, self.entries.full // self._main_size)
 
     @cached_property
     def _swa_turns(self) -> tuple[Int64s, Int64s]:
-        pool = np.full(len(self.entries), WINDOW)
-        return self._turns.before(pool, self.entries.swa // self.page_size, self.entries.seq)
+        return self._last_turns(WINDOW, self.entries.swa // self.page_size)
+
+    def _last_turns(self, pool: int, pages: Int64s) -> tuple[Int64s, Int64s]:
+        """The last turn of each entry's page before it and its `seq`, NULL where there is none since a reset."""
+        entries = self.entries
+        turn, since = self._turns.before(np.full(len(entries), pool), pages, entries.seq)
+        known = ~entries.reset_between(since, entries.seq)
+        return np.where(known, turn, NULL), np.where(known, since, NULL)
 
     @cached_property
     def _left(self) -> Int64s:
@@ -228,9 +294,18 @@ class PeerMaps(EventUnion):
         found = own.copy()
         for seq in earlier:
             found = np.minimum(found, np.where(seq == NULL, own, seq))
-        return np.where(self.ungranted & (self._swa_turns[0] == NULL), 0, found)
+        never = (self.ungranted & (self._swa_turns[0] == NULL)) | (
+            self.unowned & (self._main_turns[0] == NULL)
+        )
+        return np.where(never, 0, found)
 
     @property
     def _since_grant(self) -> Int64s:
         own = self.columns("alloc").ints("seq")[self.rows["alloc"]][self.grants[0]]
         return np.where(self._left < 0, own, np.append(self.entries.seq, 0)[self._left])
+
+    @property
+    def _since_write(self) -> Int64s:
+        own = self.writes.seq
+        told = np.append(self.entries.seq, 0)[self.writes.last]
+        return np.where(self.writes.without_peer, np.minimum(own, told), own)

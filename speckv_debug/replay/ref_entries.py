@@ -38,6 +38,15 @@ class Runs:
         found[self.order] = sums[1:] - sums[self.first]
         return found
 
+    def longest(self, values: Int64s) -> Int64s:
+        """The largest of the group's values, 0 or more each, up to and with each entry."""
+        distinct, ranks = np.unique(values, return_inverse=True)
+        width = len(values) + 1
+        top = np.maximum.accumulate(self.first * width + ranks.reshape(-1)[self.order]) % width
+        found = np.empty(len(values), dtype=np.int64)
+        found[self.order] = distinct[top]
+        return found
+
     def latest(self, known: Mask) -> Int64s:
         """The last entry before each one, of its group, that is `known`; -1 if there is none."""
         place = np.maximum.accumulate(np.where(known[self.order], np.arange(len(known)), -1))

@@ -149,7 +149,10 @@ def test_a_window_that_stays_behind(judge: Judge, verify: Callable[..., Line]) -
 )
 def test_a_window_that_moves_otherwise(judge: Judge, call: Line) -> None:
     told = windowed(judge, peers((102, 8), (103, 9)), MAPPED, move(**call), move())
-    assert [finding.step for finding in told.findings] == [1]
+    alone = [2] if call.get("step") == 2 else []
+    assert [finding.step for finding in told.findings] == [*alone, 1], (
+        "a call of another step moves the window alone"
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,7 +196,34 @@ def test_a_hole_behind_what_the_peers_rest_on_hides_them(judge: Judge) -> None:
     assert list(reasons(windowed(judge, first, *later))) == ["events 1 to 4 are missing"]
 
 
-@pytest.mark.parametrize("kind", ["swa", "draft", "mamba"])
+def test_a_window_that_moves_alone(judge: Judge) -> None:
+    (finding,) = windowed(judge, MAPPED, move(**WINDOW)).findings
+    assert finding.message.startswith("1 row of pool swa moves and nothing of pool full in the step")
+    assert finding.evidence[0].rows == (("swa", "k", 1, 1, ""), ("swa", "v", 1, 1, ""))
+    other = windowed(
+        judge, MAPPED, move(**WINDOW), move(src=[103], tgt=[102], step=2), move(**WINDOW | {"step": 2})
+    )
+    assert [found.step for found in other.findings] == [1], "another step's call brings nothing along"
+    unrecorded = windowed(judge, MAPPED, move(**WINDOW), tables=["swa_map"])
+    assert reasons(unrecorded) == {"moves were not recorded whole": 1}
+    assert reasons(windowed(judge, MAPPED, move(**WINDOW, caller="draft_tail"))) == {}
+
+
+def test_a_window_with_the_same_slots_moves_too(judge: Judge) -> None:
+    shared = SWA | {"allocated_by": "full"}
+    assert reasons(windowed(judge, move(), move(pool="swa"), pool=shared)) == {}
+    (finding,) = windowed(judge, move(), pool=shared).findings
+    assert finding.message.endswith("k of pool swa, v of pool swa stay where they were")
+
+
+def test_whose_peers_are_told_of_two_windows_is_not_known(judge: Judge) -> None:
+    head = TOLD | {"pools": [KV, SWA, SWA | {"name": "other"}]}
+    why = "there are several windows' pools: whose slots the peers of moved rows are is not said"
+    assert reasons(judge("MOV-ALLPOOLS", MAPPED, move(), move(**WINDOW), **head)) == {why: 1}
+    assert judge("MOV-ALLPOOLS", MAPPED, move(components=["k"]), **head).findings
+
+
+@pytest.mark.parametrize("kind", ["draft", "mamba"])
 def test_other_pools_are_not_moved_by_these_calls(judge: Judge, kind: str) -> None:
     other = INDEXER | {"name": kind, "kind": kind}
     assert reasons(parts(judge, move(), pools=(KV, other))) == {}
