@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from speckv_debug.checks.evidence import number
+from speckv_debug.checks.evidence import named, number
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
 from speckv_debug.model.text import quantity
-from speckv_debug.replay.clears import RingClears
+from speckv_debug.replay.clears import RING_SIZE, RingClears
 from speckv_debug.replay.ragged import Int64s
 
 RATIO = 128
@@ -30,8 +30,9 @@ SHOWN = 64
 def only_rejected_rows_are_cleared(clears: RingClears) -> Judgement:
     """After a verify the ring rows (L + d) mod ring with n <= d < width are cleared, to 0 and -inf, and no others.
 
-    They are those of the request's own row, as its accept of the step has it. L, n and the width are those of the accept,
-    else those that the engine passed: a clear that is told of fewer rows leaves some.
+    They are those of the request's own row, as its accept of the step has it; who takes no part in the step's verifies loses
+    none. L, n and the width are those of the accept, else, where accepts are not recorded whole, those that the engine
+    passed: a clear that is told of fewer rows leaves some. The ring is as large as the process line says.
 
     Exceptions: a clear without a width empties the whole ring at the end of a row; a verify of one row clears nothing; one
     that is wider than a ragged verify is unknown;
@@ -42,12 +43,18 @@ def only_rejected_rows_are_cleared(clears: RingClears) -> Judgement:
         return verdict(np.zeros(0, dtype=np.bool_), lambda i: _explain(clears, i))
     online = np.full(len(clears), bool(clears.info.settings.get("online_c128")))
     values = clears.wrong_values & clears.sized
-    failed = (clears.wrong_request | clears.wrong_rows | values) & ~online & ~clears.uno
+    recorded = clears.info.records("accept")
+    nobodys = clears.nobodys & recorded
+    failed = clears.wrong_request | nobodys | clears.resized | clears.wrong_rows | values
+    failed &= ~online & ~clears.uno
     reasons = {
         "the online variant of C128 clears by its own layout": online,
         "the engine's algorithm verifies from one past the frontier": clears.uno,
         "a length, the width or the ring size is not known": ~clears.sized,
         "no ring_rows": ~clears.judged,
+        "no request row": clears.rowless,
+        "clears of the pool have several ring sizes": clears.many_sizes,
+        "no accept of its step": clears.unseen,
         "the clear is wider than the verify": clears.wider,
     }
     return verdict(failed, lambda i: _explain(clears, i), reasons)
@@ -56,6 +63,10 @@ def only_rejected_rows_are_cleared(clears: RingClears) -> Judgement:
 def _explain(clears: RingClears, i: int) -> Details:
     if clears.wrong_request[i]:
         return _explain_owner(clears, i)
+    if clears.nobodys[i] and clears.info.records("accept"):
+        return _explain_nobody(clears, i)
+    if clears.resized[i]:
+        return _explain_size(clears, i)
     due, found = clears.due(i), np.unique(clears.rows[i])
     halves = f"{clears.value('first_half', i)} and {clears.value('second_half', i)}"
     return Details(
@@ -73,6 +84,30 @@ def _explain_owner(clears: RingClears, i: int) -> Details:
         message=f"ring rows of request row {row} are cleared, the request has row {due} in its accept (event {accept})",
         expected=f"a clear of request row {due}",
         actual=f"a clear of request row {row}",
+    )
+
+
+def _explain_nobody(clears: RingClears, i: int) -> Details:
+    request, row = clears.columns.text_at("request", int(clears.index[i])), number(clears.row[i])
+    who = (
+        f"request row {row}"
+        if request is None
+        else named(request) + (f" (row {row})" if row is not None else "")
+    )
+    step = number(clears.step[i])
+    return Details(
+        message=f"ring rows of {who} are cleared, which no verify of step {step} has",
+        expected="clears of the requests that were verified",
+        actual=f"a clear of {who}",
+    )
+
+
+def _explain_size(clears: RingClears, i: int) -> Details:
+    ring, size = int(clears.ring[i]), clears.info.settings.get(RING_SIZE)
+    return Details(
+        message=f"the clear counts by a ring of {quantity(ring, 'row')}, the pool's rings have {size}: (L + d) mod ring names other rows",
+        expected=f"ring_size {size}",
+        actual=f"ring_size {ring}",
     )
 
 

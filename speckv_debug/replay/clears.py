@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.model.process import Process
+from speckv_debug.replay.clear_owners import ClearOwners
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place, place_of
@@ -15,6 +16,8 @@ from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
 from speckv_debug.replay.verifies import VerifyBatch
 
 RING_KIND = "c128_state"
+RING_SIZE = "c128_ring_size"
+"""The setting that says how many rows a ring has."""
 WIDEST_RING = 1 << 20
 """Rows of a ring; one beyond is no ring that an engine has."""
 
@@ -105,12 +108,15 @@ class Clears:
 
     @cached_property
     def accept(self) -> Int64s:
-        """The accept of the same step and request row, -1 if there is none, more than one, or another request's."""
+        """The accept of the same step and request row, -1 if there is none, more than one, or another request's.
+
+        Without a row that of the request.
+        """
         found = only_verify(self.verifies, self.verifies.row, self.step, self.row)
         theirs = np.append(self.verifies.request.codes.astype(np.int64), -1)[found]
         named = self.columns.texts("request").known[self.index] & (theirs >= 0)
         foreign = named & (theirs != self._request)
-        return np.where((self.row == NULL) | foreign, -1, found)
+        return np.where(self.row == NULL, self.own, np.where(foreign, -1, found))
 
     @cached_property
     def own(self) -> Int64s:
@@ -167,8 +173,51 @@ class RingClears(Clears):
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """The clear and the accepts that say what is due."""
-        return reach(self.ints("seq"), self.verifies, self.accept, self.own)
+        """The clear and the accepts that say what is due, or around which one would be."""
+        first, last = reach(self.ints("seq"), self.verifies, self.accept, self.own)
+        since, until = self._owners.reach()
+        return np.minimum(first, since), np.maximum(last, until)
+
+    @cached_property
+    def _owners(self) -> ClearOwners:
+        named = self.columns.texts("request").known[self.index]
+        request = np.where(named, self._request, NULL)
+        step = np.where(self.whole, NULL, self.step)
+        return ClearOwners(self.verifies, self.ints("seq"), step, request, self.row)
+
+    @property
+    def nobodys(self) -> Mask:
+        """Clears after a verify of a request, or row, that no verify of the step has."""
+        return self._owners.nobodys
+
+    @property
+    def unseen(self) -> Mask:
+        """Clears after a verify of a step of which no verify was seen, though all are recorded."""
+        told = self.info.records("accept")
+        return mask(~self.whole & ~self._owners.seen & told)
+
+    @property
+    def rowless(self) -> Mask:
+        """Clears that do not say whose ring they empty."""
+        return mask(self.row == NULL)
+
+    @cached_property
+    def resized(self) -> Mask:
+        """Clears that count by a ring of another size than the pool's, as the process line has it."""
+        size = self.info.settings.get(RING_SIZE)
+        told = isinstance(size, int) and not isinstance(size, bool)
+        return mask(self.ringed & (self.ring != size)) if told else mask(np.zeros(len(self)))
+
+    @cached_property
+    def many_sizes(self) -> Mask:
+        """Clears of a pool whose clears have several ring sizes, where none is known to be the right one."""
+        if RING_SIZE in self.info.settings or not len(self):
+            return mask(np.zeros(len(self)))
+        pool = self.columns.texts("pool").codes.astype(np.int64)[self.index]
+        told = self.ring != NULL
+        pairs = np.unique(np.stack((pool[told], self.ring[told])), axis=1)[0]
+        several = np.unique(pairs)[np.unique(pairs, return_counts=True)[1] > 1]
+        return np.isin(pool, several)
 
     @cached_property
     def sized(self) -> Mask:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from speckv_debug.model.process import Process
-from speckv_debug.replay.clears import RING_KIND, only_verify, requests_in
+from speckv_debug.replay.clears import RING_KIND, RING_SIZE, only_verify, requests_in
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
@@ -21,7 +21,7 @@ WINDOWS = {RING_KIND: 128, "c4_state": 8}
 
 SAME, OTHER = 1, 0
 
-SIZES = {RING_KIND: "c128_ring_size", "c4_state": "c4_ring_size"}
+SIZES = {RING_KIND: RING_SIZE, "c4_state": "c4_ring_size"}
 """Settings that say how many rows a ring has."""
 
 

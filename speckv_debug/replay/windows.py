@@ -33,7 +33,7 @@ from speckv_debug.replay.window_ends import closed_ends
 
 SCOPES = (
     "verifies", "writes", "forward_reads", "slot_events", "dummy_rows", "row_reaches", "moved_pairs", "launches",
-    "move_contents", "moved_components", "compactions", "settlements", "ring_clears", "replayed_accepts",
+    "move_contents", "moved_components", "compactions", "settlements", "replayed_accepts",
     "replayed_compactions",
 )  # fmt: skip
 """Scopes of which no instance looks beyond its step."""
@@ -43,7 +43,7 @@ OF_LIVES = (
 )  # fmt: skip
 """Scopes of which an instance looks at earlier events of its own life, and of these at what `carried` keeps."""
 SPARING = (
-    "stretches", "rank_accepts", "grouped_forwards", "peer_maps", "page_refs", "ring_reads", "draft_reads", "recurrent_state",
+    "stretches", "rank_accepts", "grouped_forwards", "peer_maps", "page_refs", "ring_clears", "ring_reads", "draft_reads", "recurrent_state",
     "row_grants", "reuses",
 )  # fmt: skip
 """Scopes that see the process whole and have no instance in most: the columns are read when they are asked for."""

@@ -21,8 +21,11 @@ POOLS = [
 
 @pytest.fixture
 def judge(record: Build) -> Build:
-    def run(*lines: dict[str, Any], replay: bool = False, **settings: Any) -> CheckResult:
-        head = {"pools": POOLS, "settings": settings, "tables": ["accept", "state_clear"]}
+    def run(
+        *lines: dict[str, Any], replay: bool = False, accepts: bool = True, **settings: Any
+    ) -> CheckResult:
+        tables = ["accept"] * accepts + ["state_clear"]
+        head = {"pools": POOLS, "settings": settings, "tables": tables}
         return check(
             record(*lines, head=head),
             only=["ST-C128", *(["RPL-STATE"] if replay else [])],
@@ -73,10 +76,11 @@ WRAPPED = ", which holds accepted position 14, read at boundary 128"
     ],
 )
 def test_cleared_ring_rows(judge: Build, line: dict[str, Any], wrong: str) -> None:
-    result = judge(line)
+    """Without accepts by what the engine passed."""
+    result = judge(line, accepts=False)
     found = [f.message for f in result.findings]
     assert found == ([wrong] if wrong else [])
-    assert result.checked["ST-C128"] == 1
+    assert result.checked["ST-C128"] == 1 and not result.unknown
 
 
 def test_the_accept_says_what_is_cleared(judge: Build, verify: Build) -> None:
@@ -99,20 +103,57 @@ def test_a_clear_of_another_row_than_the_request_has_in_its_accept(judge: Build,
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "whose"),
     [
-        clear([5], row=9, request="b"),
-        clear([5], row=9, request=None),
-        clear([5], row=9, step=2),
-        clear([4, 5], accept_len=2, request="b"),  # its row is another request's in the accept
-        whole(list(range(8)), row=9),
+        (clear([5], row=9, request="b"), "request b (row 9)"),
+        (clear([5], row=9, request=None), "request row 9"),
+        (clear([4, 5], accept_len=2, request="b"), "request b (row 1)"),  # its row is another request's in the accept
+        (clear([5], row=None, request="b"), "request b"),
+        (whole(list(range(8)), row=9), ""),
     ],
-)
-def test_a_clear_that_no_accept_of_its_request_stands_beside(
-    judge: Build, verify: Build, line: dict[str, Any]
+)  # fmt: skip
+def test_a_clear_of_whom_no_verify_of_the_step_has(
+    judge: Build, verify: Build, line: dict[str, Any], whose: str
 ) -> None:
     result = judge(verify(), line)
-    assert not result.findings and result.checked["ST-C128"] == 1
+    found = [finding.message for finding in result.findings]
+    assert found == [f"ring rows of {whose} are cleared, which no verify of step 1 has"] * bool(whose)
+    assert not judge(verify(), line, accepts=False).findings, "accepts were not recorded whole"
+    first, then = verify() | {"seq": 0}, line | {"seq": 2}
+    assert not judge(first, then).findings, "the accept may be what is missing"
+
+
+@pytest.mark.parametrize("lines", [[], [{}]], ids=["none", "of another step"])
+def test_a_clear_of_a_step_without_accepts_is_unknown(
+    judge: Build, verify: Build, lines: list[dict[str, Any]]
+) -> None:
+    result = judge(*(verify(step=1) for _ in lines), clear([5], step=2))
+    assert not result.findings and [each.why for each in result.unknown] == ["no accept of its step"]
+    assert judge(clear([4, 5], step=2)).findings, "other rows than by its own figures"
+
+
+def test_a_clear_without_a_row_goes_by_the_accept_of_its_request(judge: Build, verify: Build) -> None:
+    (finding,) = judge(verify(), clear([4, 5], accept_len=2, row=None)).findings
+    assert "ring row 4 is cleared" in finding.message
+    result = judge(verify(), clear([5], row=None))
+    assert not result.findings and [each.why for each in result.unknown] == ["no request row"]
+
+
+def test_the_size_of_the_ring_is_that_of_the_pool(judge: Build, verify: Build) -> None:
+    lines = verify(), clear([5])
+    assert not judge(*lines, c128_ring_size=8).findings
+    (finding,) = judge(*lines, c128_ring_size=16).findings
+    assert finding.message.startswith("the clear counts by a ring of 8 rows, the pool's rings have 16")
+    (finding,) = judge(whole(list(range(8))), c128_ring_size=16).findings
+    assert (finding.expected, finding.actual) == ("ring_size 16", "ring_size 8")
+
+
+def test_several_sizes_of_one_ring_are_unknown(judge: Build, verify: Build) -> None:
+    result = judge(verify(), clear([5]), verify(step=2), clear([13], ring_size=16, step=2))
+    assert not result.findings
+    assert [(each.why, each.instances) for each in result.unknown] == [
+        ("clears of the pool have several ring sizes", 2)
+    ]
 
 
 @pytest.mark.parametrize(
