@@ -185,6 +185,7 @@ class RecurrentState(EventUnion):
     def untracked(self) -> tuple[Mask, Mask]:
         """Prefix hits that load a state which the tree does not have, and those of which that is not known."""
         loaded = np.append(np.where(self._inserts, LOADED, EVICTED), NULL)[self._source]
+        loaded = np.where(self._reset_since, EVICTED if self.info.records("cache") else NULL, loaded)
         unseen = loaded == NULL
         gone = (loaded == EVICTED) | (unseen & self.whole & self.info.records("cache"))
         return self._over_hits(mask(gone)), self._over_hits(mask(unseen & ~gone))
@@ -193,13 +194,14 @@ class RecurrentState(EventUnion):
     def misplaced(self) -> tuple[Mask, Mask]:
         """Prefix hits that load the state of another node of the tree, and those of which that is not known.
 
-        The state of a node stands behind as many tokens as the hit serves.
+        The state of a node stands behind as many tokens as the hit serves, or, where it was inserted inside a page, behind more.
         """
-        loads = np.append(self._inserts, False)[self._source]
+        loads = np.append(self._inserts, False)[self._source] & ~self._reset_since
         at, hit = np.append(self._changes, -1)[self._source], self.rows["cache"][self._hits.owners]
         pairs = (self._pair("node", at, "node", hit), self._pair("key_len", at, "served_len", hit))
-        same = (pairs[0] == SAME) | (pairs[1] == SAME)
-        other = (pairs[0] == OTHER) & (pairs[1] == OTHER)
+        longer = (pairs[0] == SAME) & self._longer(at, hit)
+        same = ((pairs[0] == SAME) | (pairs[1] == SAME)) & ~longer
+        other = ((pairs[0] == OTHER) & (pairs[1] == OTHER)) | longer
         return self._over_hits(mask(loads & other)), self._over_hits(mask(loads & ~other & ~same))
 
     def source(self, hit: int) -> int:
@@ -212,6 +214,21 @@ class RecurrentState(EventUnion):
         cache = self.columns("cache")
         left, right = np.append(cache.ints(name), NULL)[at], cache.ints(asked)[hit]
         return np.where((left == NULL) | (right == NULL), NULL, np.where(left == right, SAME, OTHER))
+
+    def _longer(self, at: Int64s, hit: Int64s) -> Mask:
+        """Hits that serve more tokens than the state stands behind."""
+        cache = self.columns("cache")
+        key, served = np.append(cache.ints("key_len"), NULL)[at], cache.ints("served_len")[hit]
+        return mask((key != NULL) & (served > key))
+
+    @cached_property
+    def _reset_since(self) -> Mask:
+        """For each slot that a hit loads, whether the tree started over since what it has there was told last."""
+        cache = self.columns("cache")
+        seq, resets = cache.ints("seq"), cache.ints("seq")[cache.texts("action").equal("reset")]
+        told = np.append(seq, NULL)[np.append(self._changes, -1)[self._source]]
+        hit = seq[self.rows["cache"][self._hits.owners]]
+        return mask(np.searchsorted(resets, told) < np.searchsorted(resets, hit))
 
     @cached_property
     def _hits(self) -> Ragged:

@@ -127,6 +127,16 @@ def test_prefix_hits_load_what_the_tree_tracks(judge: Build) -> None:
     assert not found(late) and "what the tree tracks was not seen" in {each.why for each in late.unknown}
 
 
+def test_a_hit_behind_a_reset_finds_nothing_in_the_tree(judge: Build) -> None:
+    insert, match, reset = cache("insert", 3), cache("match", 3), {"event": "cache", "action": "reset"}
+    (message,) = found(judge("ST-MAMBA", insert, reset, match, commit(None), **HEAD))
+    assert message.startswith("a prefix hit loads recurrent state 3, which the tree does not track")
+    assert not found(judge("ST-MAMBA", insert, reset, insert, match, commit(None), **HEAD))
+    assert found(judge("ST-MAMBA", insert, reset, match, commit(None), **(HEAD | {"from_start": False})))
+    untold = judge("ST-MAMBA", insert, reset, match, commit(None), **(HEAD | {"tables": ["state_commit"]}))
+    assert not found(untold) and "what the tree tracks was not seen" in {each.why for each in untold.unknown}
+
+
 FIRST, SECOND = cache("insert", 3), cache("insert", 4, node=2, key_len=128)
 
 
@@ -138,6 +148,11 @@ def test_a_prefix_hit_loads_the_state_of_its_own_node(judge: Build) -> None:
     assert message.endswith(
         "recurrent state 3, which is that behind 64 tokens, for 128 tokens that it serves"
     )
+
+
+def test_a_longer_hit_of_the_same_node_goes_on_from_too_early_a_state(judge: Build) -> None:
+    (message,) = found(judge("ST-MAMBA", FIRST, cache("match", 3, served_len=68), commit(None), **HEAD))
+    assert message.endswith("recurrent state 3, which is that behind 64 tokens, for 68 tokens that it serves")
 
 
 @pytest.mark.parametrize(
