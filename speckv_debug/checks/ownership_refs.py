@@ -20,7 +20,8 @@ LOOK_AT = "release_c128_pages, retain_c128_pages, replace_req_c128_prefix, DSV4N
 def counted_by_holders(refs: PageRefs) -> Judgement:
     """A counted page has as many references as holders and goes back with the last; a row that ends leaves its sidecar and ring empty.
 
-    The count never falls below 0; only a holder gives up a reference; a sidecar row names pages that it holds; at the end
+    The count never falls below 0; only a holder gives up a reference, and none is taken to a page that is free or that nobody
+    was granted; a sidecar row names pages that it holds; at the end
     of a row its sidecar is zeroed and holds nothing, and its ring of C128 state is emptied before the next life uses it. At settled points what is available is what no reference holds.
     Nothing of this depends on how many rows a verify accepts.
 
@@ -33,7 +34,7 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
     entries, held, (fell, settled) = refs.entries, refs.held, refs.kept_back
     missing = (held != NULL) & (held <= 0)
     left, (free, due) = refs.left_named | refs.left_held, refs.available
-    surely = refs.surely_left
+    surely, (idle, seen) = refs.surely_left, refs.unreferenced
     broken = {
         "page_ref": refs.wrong | (refs.swapped & refs.recorded),
         "alloc": refs.left > 0,
@@ -50,6 +51,7 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
         "references, names of pages or grants were not recorded whole": refs.over(refs.doubtful, "page_ref")
         | refs.over(missing & (not refs.names_recorded), "table_write")
         | refs.over(left & ~surely, "row_free"),
+        "no reference to a page that was granted, nor its free": refs.over(idle & seen, "alloc"),
         "frees of the pool were not recorded": refs.over(fell & (not refs.frees_told), "page_ref"),
         "references of the page were not seen before": refs.over(refs.left == NULL, "alloc")
         | refs.over(refs.left == NULL, "free")
@@ -57,6 +59,7 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
         | refs.over(due == NULL, "pool_stat"),
         "the recording ends before it is settled": refs.over(fell & ~settled, "page_ref")
         | refs.over(missing, "table_write")
+        | refs.over(idle & ~seen, "alloc")
         | refs.over(left, "row_free"),
     }
     failed = np.any([refs.over(hit, table) for table, hit in broken.items()], axis=0)

@@ -44,6 +44,7 @@ def _explain_entry(refs: PageRefs, i: int, mine: Mask) -> Details:
     kinds = (
         (entries.negative | entries.unheld, _released),
         (refs.revived, _revived),
+        (refs.ungranted, _ungranted),
         (entries.miscounted, _miscounted),
         (entries.twice, _twice),
         (fell & settled, _kept_back),
@@ -71,6 +72,14 @@ def _revived(refs: PageRefs, i: int, found: Int64s) -> Details:
     why = ": its own release before freed it" if again else ""
     message = f"{who or 'someone'} takes page {page} while it is in the free list{why}"
     return _details(refs, i, found, message, "a page is held or free", f"page {page} is held and free")
+
+
+def _ungranted(refs: PageRefs, i: int, found: Int64s) -> Details:
+    page, who = int(refs.entries.page[found[0]]), refs.entries.name(int(found[0]))
+    message = f"{who or 'someone'} takes page {page}, which nobody was granted"
+    return _details(
+        refs, i, found, message, "references are to pages that were granted", f"no grant of page {page}"
+    )
 
 
 def _miscounted(refs: PageRefs, i: int, found: Int64s) -> Details:

@@ -136,6 +136,32 @@ class PageRefs(EventUnion):
         return mask((self.entries.delta > 0) & (turn == FREE))
 
     @cached_property
+    def ungranted(self) -> Mask:
+        """Retains of a page that nobody was granted, of a pool whose grants are seen from when all pages were free."""
+        entries, turns = self.entries, self.turns
+        turn, since = turns.before(entries.pool, entries.page, entries.seq)
+        never = (turn == NULL) | (entries.era_of(since) != entries.era)
+        granting = np.isin(entries.pool, turns.pool[turns.turn == GRANT])
+        return mask((entries.delta > 0) & never & (turn != FREE) & granting & entries.whole)
+
+    @cached_property
+    def unreferenced(self) -> tuple[Mask, Mask]:
+        """Grants of pages, over turns, that took no reference and were not freed by the launch behind the next one, and those
+        of them that are settled.
+        """
+        entries, turns = self.entries, self.turns
+        taken = np.flatnonzero(entries.delta > 0)
+        keys = (entries.pool[taken], entries.page[taken])
+        first = np.append(entries.seq[taken], NEVER)[
+            first_with(keys, entries.seq[taken], turns.keys, turns.seq)
+        ]
+        gone = turns.behind(turns.pool, turns.page, turns.seq)
+        due = self._launch(self._launch(turns.seq))
+        reset = entries.era_of(due) != entries.era_of(turns.seq)
+        without = (turns.turn == GRANT) & (turns.page > 0) & (np.minimum(first, gone) >= due) & ~reset
+        return mask(without), mask(due != NEVER)
+
+    @cached_property
     def kept_back(self) -> tuple[Mask, Mask]:
         """Releases of the last reference behind which the page was neither freed nor taken again, and which are settled.
 
@@ -152,13 +178,13 @@ class PageRefs(EventUnion):
     @cached_property
     def wrong(self) -> Mask:
         """References that break the law."""
-        revived = self.revived & self.info.records("alloc")
+        revived = (self.revived | self.ungranted) & self.info.records("alloc")
         return mask(self.entries.negative | revived | (self._miscounts & self.recorded))
 
     @property
     def doubtful(self) -> Mask:
         """References that break the law unless an event of a table that is not recorded whole came between."""
-        return mask((self.revived | self._miscounts | self.swapped) & ~self.wrong)
+        return mask((self.revived | self.ungranted | self._miscounts | self.swapped) & ~self.wrong)
 
     @property
     def _miscounts(self) -> Mask:

@@ -372,3 +372,42 @@ def test_an_end_that_leaves_the_first_page_named(judge: Build) -> None:
     lines = [alloc(1), take("row:1", [1], [1]), name(1, 1), USE]
     (finding,) = judge("OWN-REF", *lines, give("row:1", [1], [0]), free(1), end(1), USE, **HEAD).findings
     assert finding.message.startswith("row 1 has ended and its sidecar still names page 1")
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ([*HELD, take("row:1", [7], [1])], "row:1 takes page 7, which nobody was granted"),
+        ([*HELD, take("tree:1", [5], [2])], ""),
+        ([*HELD, {"event": "cache", "action": "reset"}, take("row:1", [5], [1])], "row:1 takes page 5, which nobody was"),
+        ([take("row:1", [7], [1])], ""),  # no grant of the pool is seen at all
+    ],
+)  # fmt: skip
+def test_a_reference_to_what_nobody_was_granted(judge: Build, lines: list[Line], wrong: str) -> None:
+    found = [finding.message for finding in judge("OWN-REF", *lines, **HEAD).findings]
+    assert len(found) == bool(wrong) and all(message.startswith(wrong) for message in found), found
+    if wrong:
+        part = HEAD | {"tables": [table for table in TABLES if table != "alloc"]}
+        untold = judge("OWN-REF", *lines, **part)
+        assert not untold.findings
+        assert "references, names of pages or grants were not recorded whole" in {
+            u.why for u in untold.unknown
+        }
+    if "7" in wrong:
+        assert not judge("OWN-REF", *lines, **LATE).findings, "its grant may lie before the recording"
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ([alloc(6), USE, USE], "no reference to a page that was granted, nor its free"),
+        ([alloc(6), USE], "the recording ends before it is settled"),
+        ([alloc(6), USE, take("row:1", [6], [1]), USE], ""),
+        ([alloc(6), free(6), USE, USE], ""),
+        ([alloc(6), {"event": "cache", "action": "reset"}, USE, USE], ""),
+    ],
+)
+def test_a_granted_page_without_a_reference_is_unknown(judge: Build, lines: list[Line], why: str) -> None:
+    result = judge("OWN-REF", *HELD, *lines, **HEAD)
+    assert not result.findings
+    assert [each.why for each in result.unknown] == [why] * bool(why)
