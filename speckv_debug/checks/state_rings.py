@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from speckv_debug.checks.evidence import number
+from speckv_debug.checks.evidence import named, number
 from speckv_debug.checks.rule import ERROR, Details, Judgement, rule
 from speckv_debug.checks.verdict import verdict
 from speckv_debug.model.finding import Cell, Evidence
@@ -28,7 +28,7 @@ SHOWN = 16
 def rings_hold_what_is_read(rings: RingReads) -> Judgement:
     """A compression reads from each ring row the position that it wants: of its own request, written, accepted, not cleared.
 
-    A wanted position below 0 asks for the neutral state. A ring serves verifies of up to ring - window + 2 rows: a wider
+    A request reads and writes the ring of its own row, as the verifies and forwards of the step have it. A wanted position below 0 asks for the neutral state. A ring serves verifies of up to ring - window + 2 rows: a wider
     one overwrites positions that may still be read. A verify writes each of its positions that any number of accepted rows may
     leave to be compressed later: all but the last one of a group of C128.
 
@@ -51,11 +51,13 @@ def rings_hold_what_is_read(rings: RingReads) -> Judgement:
         "no action, row, ring_rows and positions": ~rings.cells.told,
         "what a ring row holds was not seen": left_open,
     }
-    failed = (stale | rings.crowded | writes.short) & ~other
+    failed = (stale | rings.crowded | writes.short | rings.strayed) & ~other
     return verdict(failed, lambda i: _explain(rings, i, writes), reasons)
 
 
 def _explain(rings: RingReads, i: int, writes: VerifyWrites) -> Details:
+    if rings.strayed[i]:
+        return _explain_strayed(rings, i)
     if rings.crowded[i]:
         return _explain_crowded(rings, i)
     if writes.short[i]:
@@ -70,6 +72,16 @@ def _explain(rings: RingReads, i: int, writes: VerifyWrites) -> Details:
         expected=f"{_position(wanted)} of the request",
         actual=_holds(rings, k),
         evidence=(_strip(rings, np.flatnonzero(mine), k),),
+    )
+
+
+def _explain_strayed(rings: RingReads, i: int) -> Details:
+    row, own = int(rings.access.ints("row")[i]), int(rings.own_row[i])
+    done = "is written" if rings.kind(i) == "write" else "is read"
+    return Details(
+        message=f"the ring of request row {row} {done} for {named(rings.access.text_at('request', i))}, which has row {own} in the step",
+        expected=f"the ring of request row {own}",
+        actual=f"the ring of request row {row}",
     )
 
 

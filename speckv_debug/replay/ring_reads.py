@@ -13,6 +13,7 @@ from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
 from speckv_debug.replay.ring_cells import EMPTY, RingCells
+from speckv_debug.replay.rows_told import rows_told
 from speckv_debug.replay.searching import first_with, latest_with
 from speckv_debug.replay.verifies import VerifyBatch
 
@@ -31,7 +32,7 @@ class RingReads:
     Cells that are read are numbered `0 .. len(read)-1`; masks are over them unless they say otherwise.
     """
 
-    reads = ("state_access", "state_clear", "accept", "row_alloc", "transfer")
+    reads = ("state_access", "state_clear", "accept", "forward", "row_alloc", "transfer")
     rests_on: Mapping[str, tuple[str, ...]] = {"state_access": ("action",), "row_alloc": ("row", "epoch")}
 
     def __init__(
@@ -257,6 +258,17 @@ class RingReads:
         of_row = only_verify(verifies, verifies.row, step, row)
         of_request = only_verify(verifies, codes, step, request)
         return np.where(row != NULL, of_row, np.where(request < 0, -1, of_request))
+
+    @cached_property
+    def own_row(self) -> Int64s:
+        """The row that the event's request has in the step, NULL where nothing tells (over events)."""
+        return rows_told(self.columns, "state_access")
+
+    @property
+    def strayed(self) -> Mask:
+        """Reads and writes of the ring of another row than the request's (over events)."""
+        row = self.access.ints("row")
+        return mask((row != NULL) & (self.own_row != NULL) & (row != self.own_row) & ~self.bound_to_pages)
 
     @cached_property
     def width(self) -> Int64s:

@@ -362,3 +362,25 @@ def test_requests_tell_lives_apart_where_no_epoch_is_known(
         assert (len(result.findings), len(result.unknown)) == (found, unknown)
     (finding,) = judge("ST-RING", ALLOC, write(8), AGAIN, read(8), **without("row_alloc")).findings
     assert "of another request or life" in finding.message, "by the epochs that were seen"
+
+
+def test_a_request_uses_the_ring_of_its_own_row(judge: Build, verify: Build) -> None:
+    """Whether or not whoever has the other row reads what was written there."""
+    stray = write(10, 11, 12, 13, row=2)
+    told = {"event": "forward", "step": 1, "mode": "extend", "request": "a", "row": 1, "epoch": 1}
+    for line in (verify(), told):
+        (finding,) = judge("ST-RING", ALLOC, stray, line, **HEAD).findings
+        assert (
+            finding.message
+            == "the ring of request row 2 is written for request a, which has row 1 in the step"
+        )
+        assert (finding.expected, finding.actual) == (
+            "the ring of request row 1",
+            "the ring of request row 2",
+        )
+        assert not judge("ST-RING", ALLOC, stray | {"row": 1}, line, **HEAD).findings
+        assert not judge("ST-RING", ALLOC, stray | {"step": 2}, line, **HEAD).findings, "of another step"
+        assert not judge("ST-RING", ALLOC, stray | {"request": "b"}, line, **HEAD).findings, (
+            "of whom nothing is told"
+        )
+    assert not judge("ST-RING", ALLOC, stray, told, told | {"row": 2}, **HEAD).findings, "its rows differ"
