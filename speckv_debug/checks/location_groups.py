@@ -25,7 +25,8 @@ SHOWN = 8
 def slots_of_the_own_group(forwards: GroupedForwards) -> Judgement:
     """The slots that a group's layers use come from the table of that group, or of the pool that is written.
 
-    A sliding window's slots without a table of their own are those that `swa_map` gives for the request row's.
+    A sliding window's slots without a table of their own are those that `swa_map` gives for the request row's. Entries of C4
+    without one follow from the slot of the last of their 4 positions: `s // 4`, where `s % 4 = 3`.
 
     Exceptions: groups may share one table; positions whose entry is not known, as that of a slot without a peer, are passed
     over; so is the forward of a request whose row has ended, since its slots may be mapped for others; draft forwards are not judged, their layout may have holes.
@@ -40,19 +41,25 @@ def slots_of_the_own_group(forwards: GroupedForwards) -> Judgement:
 def _explain(forwards: GroupedForwards, i: int) -> Details:
     due, of = forwards.tables[int(forwards.due[i])], int(forwards.from_other[i])
     by = f"by the table of {forwards.tables[of]}" if of >= 0 else "by no recorded table"
-    wrong, start = _wrong(forwards, i), forwards.start(i)
+    wrong = _wrong(forwards, i)
     entries, used = _entries_due(forwards, i), forwards.slots[i]
     at = int(wrong[0])
+    where = _where(forwards, i, at)
     source = (
         f"of the table of {forwards.tables[of]}" if of >= 0 else f"that are not those of the table of {due}"
     )
     return Details(
-        message=f"the forward uses slots {source} for its layers of {due}, from position {start + at} on",
-        expected=f"slot {number(entries[at])} at position {start + at}, by the table of {due}",
+        message=f"the forward uses slots {source} for its layers of {due}, from {where} on",
+        expected=f"slot {number(entries[at])} at {where}, by the table of {due}",
         actual=f"slot {number(used[at])}, {by}",
         slots=tuple(int(slot) for slot in used[wrong]),
         evidence=(_positions(forwards, i, due, by),),
     )
+
+
+def _where(forwards: GroupedForwards, i: int, at: int) -> str:
+    """The position of a slot, of an entry of C4 its place in the list."""
+    return f"place {at} of its list" if forwards.derived(i) else f"position {forwards.start(i) + at}"
 
 
 def _wrong(forwards: GroupedForwards, i: int) -> Int64s:
@@ -68,13 +75,14 @@ def _entries_due(forwards: GroupedForwards, i: int) -> Int64s:
 
 def _positions(forwards: GroupedForwards, i: int, due: str, by: str) -> Evidence:
     wrong, used, entries = _wrong(forwards, i), forwards.slots[i], _entries_due(forwards, i)
+    begin, unit = (0, "place") if forwards.derived(i) else (forwards.start(i), "position")
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (forwards.start(i) + k, number(entries[k]), number(used[k])) for k in wrong[:SHOWN].tolist()
+        (begin + k, number(entries[k]), number(used[k])) for k in wrong[:SHOWN].tolist()
     )
     more = f", the first {SHOWN} of {len(wrong)}" if len(wrong) > SHOWN else ""
     return Evidence(
-        title=f"positions{more}",
-        columns=("position", f"slot of {due}", f"slot used ({by})"),
+        title=f"{unit}s{more}",
+        columns=(unit, f"slot of {due}", f"slot used ({by})"),
         rows=rows,
         marked=tuple(range(len(rows))),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.derived_entries import derived_entries, derived_pools
 from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
@@ -18,7 +19,7 @@ from speckv_debug.replay.searching import latest_with, search_pairs
 from speckv_debug.replay.writes import by_pool
 
 MODES = ("extend", "decode", "target_verify")
-SWA = "swa"
+SWA, C4 = "swa", "c4"
 OF_POSITIONS = ("full", SWA, "draft", "indexer")
 """Kinds of pools whose tables name a slot a position; a sidecar row names pages."""
 
@@ -40,14 +41,14 @@ class RowReads:
 class GroupedForwards:
     """One instance a request's rows in a forward of the target, in a process with tables of more than one KV group.
 
-    A group has a table of its own, or its slots follow from those of the main table (`swa_map`), or it shares that
-    table. Its table is that of the pool that `group` names, else of the pool that is written.
+    A group has a table of its own, or its slots follow from those of the main table (`swa_map`; entries of C4 by the
+    number of the slot), or it shares that table. Its table is that of the pool that `group` names, else of the pool that is written.
 
     Attributes:
         tables: Names of the groups whose tables are known.
     """
 
-    reads = ("forward", "table_write", "swa_map", "row_free")
+    reads = ("forward", "table_write", "swa_map", "row_free", "alloc")
 
     def __init__(self, columns: Callable[[str], Columns], info: Process) -> None:
         self._columns, self.info, self.spaces = columns, info, Namespaces(info)
@@ -71,6 +72,10 @@ class GroupedForwards:
         """From the beginning of the recording: a write that is lost may have been the last."""
         seq = self.columns.ints("seq")[self._rows]
         return np.zeros(len(seq), dtype=np.int64), seq
+
+    def derived(self, index: int) -> bool:
+        """Whether an instance's slots are entries of groups of positions, one behind another."""
+        return self.tables[int(self.due[index])] in self._derived
 
     @cached_property
     def slots(self) -> Ragged:
@@ -160,13 +165,26 @@ class GroupedForwards:
             written = {self.spaces.all[number].name for number in numbers}
             own = [name for name in own if name in written]
         mapped = [name for name, kind in self._pools.items() if kind == SWA and len(self._map)]
-        return tuple(dict.fromkeys((main, *own, *mapped)))
+        return tuple(dict.fromkeys((main, *own, *mapped, *self._derived)))
+
+    @cached_property
+    def _derived(self) -> list[str]:
+        """Pools of C4 entries that forwards name and that have no slots or tables of their own."""
+        names = set(self._names())
+        if not names & {name for name, kind in self._pools.items() if kind == C4}:
+            return []
+        given = (self._writes, self._columns("alloc"))
+        taken = np.concatenate([self.spaces.indices(table.texts("pool")) for table in given])
+        found = derived_pools(self._pools, self.spaces, set(np.unique(taken).tolist()))
+        return [name for name in found if name in names]
 
     def _table_of(self, pool: str) -> int:
         name = self.spaces.all[self.spaces.index(pool)].name
         return self.tables.index(name) if name in self.tables else -1
 
     def _entries_of(self, table: str) -> Int64s:
+        if table in self._derived:
+            return self._derived_entries(table)
         written = self._written(table)
         mapped = self._pools.get(table) == SWA and not (written != NULL).any()
         return self._mapped(self._written(self.info.main_pool)) if mapped else written
@@ -175,6 +193,24 @@ class GroupedForwards:
         take = [self.columns.ints(name)[self._rows] for name in ("seq", "step", "row", "epoch", "start")]
         writes = RowWrites(self._writes, RowReads(*take), self.spaces, self.spaces.index(table))
         return writes.windows(self.slots.lengths).slots
+
+    def _derived_entries(self, table: str) -> Int64s:
+        """Entries of C4, of the forwards that are due to use them."""
+        mine = np.flatnonzero(self.due == self.tables.index(table))
+        found = np.full(len(self.slots.values), NULL, dtype=np.int64)
+        rows, slots = self._rows[mine], self.slots.take(mine)
+
+        def main(owners: Int64s, positions: Int64s) -> Int64s:
+            seq, step, row, epoch = (
+                self.columns.ints(name)[rows[owners]] for name in ("seq", "step", "row", "epoch")
+            )
+            reads = RowReads(seq, step, row, epoch, positions)
+            writes = RowWrites(self._writes, reads, self.spaces, self.spaces.main)
+            return writes.windows(np.ones(len(owners), dtype=np.int64)).slots
+
+        positions, start = self.columns.lists("positions").take(rows), self.columns.ints("start")[rows]
+        found[np.isin(self.slots.owners, mine)] = derived_entries(slots, positions, start, main)
+        return found
 
     def _mapped(self, full: Int64s) -> Int64s:
         """The window's slot that each full slot is mapped to at the time of its forward; NULL if none is known."""

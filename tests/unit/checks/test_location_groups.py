@@ -121,3 +121,44 @@ def test_entries_that_were_not_recorded(judge: Judge) -> None:
     assert reasons(judged(judge, *WRITTEN, forward(0, [10, 11, 12], row=2))) == {why: 1}
     cleared = mapping([40, 41, 42], [0, 0, 0])
     assert reasons(judged(judge, *WRITTEN, cleared, forward(0, [40, 41, 42], "swa"))) == {why: 1}
+
+
+C4 = FULL | {"name": "c4", "kind": "c4", "slots": 25}
+PAGED = table(0, [40, 41, 42, 43, 64, 65, 66, 67])
+"""Groups of 4 positions, whose entries are 10 and 16."""
+
+
+@pytest.mark.parametrize(
+    ("lines", "wrong"),
+    [
+        ([PAGED, forward(0, [10, 16], "c4")], ""),
+        ([PAGED, forward(0, [10, 17], "c4")], "uses slots that are not those of the table of c4 for its layers of c4"),
+        ([PAGED, forward(4, [16], "c4")], ""),
+        ([PAGED, forward(4, [10], "c4")], "uses slots that are not"),  # the group before
+        ([PAGED, forward(6, [16], "c4")], ""),  # the group is begun
+        ([PAGED, forward(1, [16], "c4")], ""),  # start counts groups
+        ([PAGED, forward(0, [43, 67], "c4")], "uses slots that are not"),  # the slots themselves
+        ([PAGED, forward(0, [16, 10], "c4", positions=[7, 3])], ""),
+        ([PAGED, forward(0, [10, 16], "c4", positions=[7, 3])], "uses slots that are not"),
+        ([PAGED, forward(0, [16, 10], "c4", positions=[1, 0])], ""),  # positions count groups
+        ([PAGED, forward(2, [0, 10, 0], "c4", positions=[2, 3, 4])], ""),  # a place for each token
+        ([PAGED, forward(2, [0, 16, 0], "c4", positions=[2, 3, 4])], "uses slots that are not"),
+        ([PAGED, forward(0, [10, 16], group="c4")], ""),
+        ([PAGED, forward(0, [10, 17], group="c4")], "uses slots that are not"),
+    ],
+)  # fmt: skip
+def test_entries_of_c4_follow_from_the_slots(judge: Judge, lines: list[Line], wrong: str) -> None:
+    result = judged(judge, *lines, pools=(FULL, C4))
+    found = [finding.message for finding in result.findings]
+    assert len(found) == bool(wrong) and all(wrong in message for message in found), found
+    assert result.checked["LOC-GROUP"] == 1 and not result.unknown
+    if "are not those of the table" in wrong:
+        assert result.findings[0].expected == "slot 16 at place 1 of its list, by the table of c4"
+
+
+def test_entries_of_c4_that_are_granted_follow_from_nothing(judge: Judge) -> None:
+    why = "no entry of the group's table is known at these positions"
+    grant = {"event": "alloc", "step": 1, "pool": "c4", "slots": [17], "reason": "extend"}
+    lines = (*WRITTEN, grant, forward(0, [17], "c4"))
+    assert reasons(judged(judge, *lines, pools=(FULL, SWA, C4))) == {why: 1}
+    assert reasons(judged(judge, forward(0, [10], "c4"), pools=(FULL, C4))) == {why: 1}
