@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from speckv_debug.model.process import Process
+from speckv_debug.model.process import MAIN, Process
 
 STALE = "cleaned up against a stale read, which gives no page back"
 BACK = "cleaned up to give its pages back"
 OF_KIND = {
+    "full": (
+        "KV pages of all positions",
+        "owned by the request rows, nodes of the prefix tree and sessions that hold them",
+        BACK,
+    ),
     "c128_state": ("a compressor state (C128), no KV page", "owned by the request row", STALE),
     "c4_state": (
         "a compressor state (C4), no KV page",
@@ -41,10 +46,12 @@ BY_RULE = {
     "OWN-MAP": "swa",
 }
 BY_POOL = (
-    *("ST-RING", "RPL-STATE", "MOV-ALLPOOLS", "LOC-GROUP", "LOC-OWNED", "LOC-RANGE"),
+    *("ST-RING", "RPL-STATE", "MOV-ALLPOOLS", "LOC-GROUP", "LOC-OWNED", "LOC-RANGE", "LOC-UNIQ"),
     *("OWN-DFREE", "OWN-UAF", "OWN-CONSERVE", "OWN-REF"),
 )
 """Rules whose findings are about the kind of pool that they name; what `BY_RULE` says is for those that name none."""
+OF_MAIN = ("MOV-ALLPOOLS", "LOC-GROUP")
+"""Rules of which the main pool is one of several: what is asked of the others is answered for it, too."""
 PAGED = ("c4_state", "page")
 
 
@@ -52,7 +59,7 @@ def about(rule: str, pool: str | None, info: Process) -> str | None:
     """The three answers in a line; None where a rule is about KV in general, or the pool is not known."""
     found = next((each for each in info.pools if each.name == pool), None)
     kind = found.kind if found and rule in BY_POOL else BY_RULE.get(rule)
-    if kind not in OF_KIND:
+    if kind not in OF_KIND or (kind == MAIN and rule not in OF_MAIN):
         return None
     what, owner, cleaned = OF_KIND[kind]
     if found and (found.kind, found.owner) == PAGED:

@@ -37,7 +37,7 @@ def finding_of(
         row=place.row,
         epoch=place.epoch,
         pool=place.pool,
-        about=about(rule.id, place.pool, view.info),
+        about=about(rule.id, details.subject or place.pool, view.info),
     )
 
 

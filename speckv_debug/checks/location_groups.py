@@ -53,6 +53,7 @@ def _explain(forwards: GroupedForwards, i: int) -> Details:
         expected=f"slot {number(entries[at])} at {where}, by the table of {due}",
         actual=f"slot {number(used[at])}, {by}",
         slots=tuple(int(slot) for slot in used[wrong]),
+        subject=due,
         evidence=(_positions(forwards, i, due, by),),
     )
 

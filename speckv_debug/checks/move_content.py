@@ -56,6 +56,7 @@ def _explain_components(moved: MovedComponents, i: int) -> Details:
         expected=f"{quantity(int(moved.total[i]), 'pair')} of each of {', '.join(names)}",
         actual=", ".join(f"{name}: {row[2]}" for name, row in zip(names, rows, strict=True)),
         slots=tuple(dict.fromkeys(slot for *_, left in parts for pair in left for slot in pair[:2])),
+        subject=next((pool for pool, _, _, left in parts if left), None),
         evidence=(Evidence(title="components", columns=COLUMNS, rows=rows, marked=marked),),
     )
 
@@ -67,6 +68,7 @@ def _explain_alone(moved: MovedComponents, i: int, parts: Parts) -> Details:
         "they are the peers of slots that stay where they are",
         expected=f"a move of pool {main} whose slots have these peers",
         actual=f"calls of pool {pool} alone",
+        subject=pool,
         evidence=(Evidence(title="components", columns=COLUMNS, rows=_rows(parts), marked=()),),
     )
 

@@ -61,7 +61,10 @@ class Scope(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """What a finding says about one broken instance; None overrides nothing of the place."""
+    """What a finding says about one broken instance; None overrides nothing of the place.
+
+    `subject` is the pool that the finding is about, where it is another than that of the place.
+    """
 
     message: str
     expected: str | None = None
@@ -70,6 +73,7 @@ class Details:
     pages: tuple[int, ...] | None = None
     evidence: tuple[Evidence, ...] = ()
     place: Place | None = None
+    subject: str | None = None
     severity: Severity | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
