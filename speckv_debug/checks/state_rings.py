@@ -86,11 +86,14 @@ def _explain_strayed(rings: RingReads, i: int) -> Details:
 
 
 def _explain_crowded(rings: RingReads, i: int) -> Details:
-    width, capacity = int(rings.width[i]), int(rings.capacity[i])
+    width, capacity, size, window = (
+        int(v[i]) for v in (rings.width, rings.capacity, rings.size, rings.window)
+    )
+    served = quantity(capacity, "row") if capacity > 0 else "no verify"
     return Details(
-        message=f"a verify of {quantity(width, 'row')} writes to a ring that can serve {capacity}: positions that are not compressed yet "
+        message=f"a verify of {quantity(width, 'row')} writes to a ring that can serve {served}: positions that are not compressed yet "
         "are overwritten",
-        expected=f"at most ring - window + 2 = {quantity(capacity, 'row')} a verify",
+        expected=f"at most ring - window + 2 = {size} - {window} + 2 = {quantity(capacity, 'row')} a verify",
         actual=f"{quantity(width, 'row')}",
     )
 

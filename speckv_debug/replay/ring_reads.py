@@ -230,12 +230,20 @@ class RingReads:
 
     @cached_property
     def capacity(self) -> Int64s:
-        """Drafts that the event's ring can serve, ring - window + 2; NULL if its size is unknown (over events)."""
+        """Rows of a verify that the event's ring can serve, ring - window + 2; NULL if its size is unknown (over events)."""
+        size, window = self.size, self.window
+        return np.where((size == NULL) | (window == NULL), NULL, size - window + 2)
+
+    @cached_property
+    def size(self) -> Int64s:
+        """Rows of the event's ring, NULL if unknown (over events)."""
+        return self._sizes()[self.pool]
+
+    @property
+    def window(self) -> Int64s:
+        """Positions that one compression of the event's pool looks at, NULL of another pool (over events)."""
         kinds = {pool.name: pool.kind for pool in self.info.pools}
-        window = np.array([*(WINDOWS.get(kinds[name], NULL) for name in self.names), NULL], dtype=np.int64)
-        size, span = self._sizes()[self.pool], window[self.pool]
-        room = np.where(size > span, size - span + 2, 0)
-        return np.where((size == NULL) | (span == NULL), NULL, room)
+        return np.array([*(WINDOWS.get(kinds[name], NULL) for name in self.names), NULL], np.int64)[self.pool]
 
     def _sizes(self) -> Int64s:
         """Rows of a ring of each pool, by the settings, else by the last clear that says it; NULL if unknown."""

@@ -112,12 +112,14 @@ def test_a_verify_that_does_not_say_what_it_accepted_leaves_it_open(judge: Build
 
 
 def test_a_ring_that_is_too_small_for_the_verify(judge: Build, verify: Build) -> None:
-    """C4 looks at 8 positions: a ring of 8 serves no drafts, one of 16 serves 10."""
-    for size, wrong in ((8, True), (9, True), (10, False), (16, False), (None, False)):
+    """C4 looks at 8 positions: a ring of 8 serves 2 rows, one of 16 serves 10."""
+    for size, wrong in ((4, True), (8, True), (9, True), (10, False), (16, False), (None, False)):
         head = HEAD | {"settings": {"c4_ring_size": size}}
         result = judge("ST-RING", write(10, 11, 12, 13, pool="c4_state"), verify(), **head)
         assert len(result.findings) == wrong
         assert all("can serve" in finding.message for finding in result.findings)
+        room = f"at most ring - window + 2 = {size} - 8 + 2 = {size - 6} " if wrong and size else ""
+        assert all(room in (finding.expected or "") for finding in result.findings)
 
 
 def test_a_ring_of_a_page_that_is_too_small_for_the_verify_of_a_request(judge: Build, verify: Build) -> None:
