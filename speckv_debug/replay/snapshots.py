@@ -10,10 +10,11 @@ import numpy as np
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.counted_state import CountedPool, counted_pools
+from speckv_debug.replay.kept_state import RecurrentPool, recurrent_pools
 from speckv_debug.replay.ledger import Ledger
 from speckv_debug.replay.ownership import PAGES
-from speckv_debug.replay.pool_state import LiveRequest, PoolState, live_requests, pool_states
-from speckv_debug.replay.ring_state import RingState, ring_states
+from speckv_debug.replay.pool_state import LiveRequest, PoolState, Use, live_requests, pool_states
+from speckv_debug.replay.ring_state import PageRing, RingState, RingStates, states_of
 from speckv_debug.replay.timeline import ledger_at
 from speckv_debug.replay.unseen import Unseen, unseen
 
@@ -46,6 +47,8 @@ class Snapshot:
         counted: Pools whose pages are counted by references.
         rings: Compressor state of the requests that run, where it was recorded.
         unseen: What the recording lacks up to here.
+        page_rings: Compressor state that is bound to pages of the window's pool which are not free, of the requests that run.
+        recurrent: Recurrent state of the requests that run and of the prefix tree.
     """
 
     process: str
@@ -58,6 +61,8 @@ class Snapshot:
     counted: tuple[CountedPool, ...]
     rings: tuple[RingState, ...]
     unseen: tuple[Unseen, ...]
+    page_rings: tuple[PageRing, ...] = ()
+    recurrent: tuple[RecurrentPool, ...] = ()
 
 
 def snapshot(
@@ -68,6 +73,8 @@ def snapshot(
     pools = pool_states(ledger)
     names = {pool.pool for pool in pools}
     running, counted = live_requests(ledger), counted_pools(process, seq)
+    rows = {each.row for each in running}
+    states = states_of(process, seq)
     tables = [name for name in ROWS if name != "free_group" or name in process.files or ledger.page_size > 1]
     return Snapshot(
         process=process.label,
@@ -78,9 +85,21 @@ def snapshot(
         accounts=_accounts(process, names | {pool.pool for pool in counted}, seq),
         requests=running,
         counted=counted,
-        rings=ring_states(process, seq, {each.row for each in running}),
+        rings=() if states is None else tuple(states.of_rows(rows)),
         unseen=unseen(process, tables, seq),
+        page_rings=() if states is None else _page_rings(states, running, pools),
+        recurrent=recurrent_pools(process, seq, rows),
     )
+
+
+def _page_rings(
+    states: RingStates, running: Collection[LiveRequest], pools: Collection[PoolState]
+) -> tuple[PageRing, ...]:
+    """Those of pages that are not free in the window's pool, where that can be followed."""
+    windows = [pool for pool in pools if pool.kind == "swa"]
+    free = set(windows[0].pages(Use.FREE).tolist()) if len(windows) == 1 else set()
+    found = states.of_pages({each.request for each in running if each.request})
+    return tuple(ring for ring in found if ring.page not in free)
 
 
 def _accounts(process: ProcessRecording, pools: Collection[str], seq: int) -> dict[str, Account]:

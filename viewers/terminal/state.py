@@ -10,6 +10,7 @@ from speckv_debug.model.text import amount, printable
 from speckv_debug.replay.counted_state import CountedPool
 from speckv_debug.replay.page_history import ranges
 from speckv_debug.replay.pool_state import PoolState, Use
+from speckv_debug.replay.ring_state import PageRing, RingState
 from speckv_debug.replay.snapshots import Account, Snapshot
 from speckv_debug.replay.unseen import reasons
 from speckv_debug.viewers.terminal.table import table_lines
@@ -34,12 +35,13 @@ def render(found: Snapshot, out: TextIO, *, verbose: bool = False) -> None:
     for pool in found.pools:
         lines += _pool(pool, found.accounts.get(pool.pool))
     told = {pool.pool for pool in found.counted} | {ring.pool for ring in found.rings}
+    told |= {ring.pool for ring in found.page_rings} | {pool.pool for pool in found.recurrent}
     lines += [
         f"pool {printable(name)} · its pages can't be followed" for name in found.left_out if name not in told
     ]
     for counted in found.counted:
         lines += _counted(counted, found.accounts.get(counted.pool), verbose)
-    lines += _rings(found, verbose)
+    lines += [*_rings(found, verbose), *_page_rings(found, verbose), *_recurrent(found, verbose)]
     lines += _requests(found, verbose)
     lines += [f"unknown  {printable(why)}" for why in reasons(found.unseen)]
     out.write("".join(f"{line}\n" for line in lines))
@@ -103,10 +105,46 @@ def _rings(found: Snapshot, verbose: bool) -> Iterator[str]:
         mine = [ring for ring in found.rings if ring.pool == pool]
         yield f"pool {printable(pool)} · compressor state: {amount(len(mine), 'ring')}"
         rows = tuple(
-            (names.get(ring.row), ring.row, ring.size, ranges(ring.positions) or "none", ring.cleared)
+            (names.get(ring.row), ring.row, ring.size, _held(ring), _rejected(ring), ring.cleared)
             for ring in mine
         )
-        yield from _listed(("request", "row", "ring", "positions held", "cleared"), rows, verbose)
+        columns = ("request", "row", "ring", "positions held", "rejected", "cleared")
+        yield from _listed(columns, rows, verbose)
+
+
+def _page_rings(found: Snapshot, verbose: bool) -> Iterator[str]:
+    """Which positions the state holds that lies by pages of the window's pool."""
+    for pool in dict.fromkeys(ring.pool for ring in found.page_rings):
+        mine = [ring for ring in found.page_rings if ring.pool == pool]
+        yield f"pool {printable(pool)} · compressor state bound to pages of the window: {amount(len(mine), 'page')}"
+        rows = tuple(
+            (ring.page, ring.request, _held(ring), _rejected(ring), ring.others or None)
+            for ring in mine
+        )
+        columns = ("page", "written last by", "positions held", "rejected", "cells of others")
+        yield from _listed(columns, rows, verbose)
+
+
+def _held(ring: RingState | PageRing) -> str:
+    """The positions that are stored, without those of rejected drafts."""
+    rejected = set(ring.rejected)
+    return ranges(tuple(p for p in ring.positions if p not in rejected)) or "none"
+
+
+def _rejected(ring: RingState | PageRing) -> str | None:
+    return ranges(ring.rejected) if ring.rejected else None
+
+
+def _recurrent(found: Snapshot, verbose: bool) -> Iterator[str]:
+    """Behind which tokens the recurrent state of each request stands, and which states the tree has."""
+    names = {each.row: each.request for each in found.requests}
+    for pool in found.recurrent:
+        requests, tree = amount(len(pool.kept), "request"), amount(len(pool.tracked), "state")
+        yield f"pool {printable(pool.pool)} · recurrent state: of {requests}, {tree} in the tree"
+        rows = tuple((names.get(k.row), k.row, k.step, k.verify_row, k.tokens) for k in pool.kept)
+        yield from _listed(("request", "row", "kept in step", "verify row", "behind tokens"), rows, verbose)
+        states = tuple((state.slot, state.node, state.tokens) for state in pool.tracked)
+        yield from _listed(("slot", "node", "behind tokens"), states, verbose)
 
 
 def _listed(

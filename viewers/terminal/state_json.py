@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from speckv_debug.recording.slot_ranges import shorten
 from speckv_debug.replay.pool_state import PoolState, Use
+from speckv_debug.replay.ring_state import PageRing, RingState
 from speckv_debug.replay.snapshots import Snapshot
 
 
@@ -21,7 +22,9 @@ def render(found: Snapshot, out: TextIO) -> None:
         "not_followed": list(found.left_out),
         "requests": [asdict(request) for request in found.requests],
         "counted": [asdict(pool) | {"engine": _account(pool.pool, found)} for pool in found.counted],
-        "rings": [asdict(ring) | {"positions": shorten(list(ring.positions))} for ring in found.rings],
+        "rings": [_ring(ring) for ring in found.rings],
+        "page_rings": [_ring(ring) for ring in found.page_rings],
+        "recurrent": [asdict(pool) for pool in found.recurrent],
         "unknown": [asdict(each) for each in found.unseen],
     }
     out.write(json.dumps(value, indent=2) + "\n")
@@ -40,6 +43,11 @@ def _pool(pool: PoolState, found: Snapshot) -> dict[str, Any]:
         "why_unknown": pool.why_unknown,
         "engine": _account(pool.pool, found),
     }
+
+
+def _ring(ring: RingState | PageRing) -> dict[str, Any]:
+    lists = {"positions": shorten(list(ring.positions)), "rejected": shorten(list(ring.rejected))}
+    return asdict(ring) | lists
 
 
 def _account(pool: str, found: Snapshot) -> dict[str, Any] | None:

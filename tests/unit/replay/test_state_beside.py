@@ -101,8 +101,81 @@ def test_text_shows_the_ledger_and_the_strips(record: Record) -> None:
     )
     assert "pool c128_state · compressor state: 1 ring\n" in said
     (line,) = (line for line in said.splitlines() if line.startswith("   r1") and "256" in line)
-    assert line.split() == ["r1", "1", "256", "8", "1"]
+    assert line.split() == ["r1", "1", "256", "8", "1"], "no draft was rejected"
     assert "pages can't be followed" not in said
+
+
+def accept(row: int, length: int, n: int) -> Line:
+    line = {"event": "accept", "step": 1, "request": f"r{row}", "row": row, "epoch": 1, "seq_len": length}
+    return line | {"accept_len": n, "width": 4}
+
+
+def said_of(found: Any) -> list[list[str]]:
+    out = io.StringIO()
+    state.render(found, out)
+    return [line.split() for line in out.getvalue().splitlines()]
+
+
+def test_rejected_drafts_are_marked_until_they_are_overwritten_or_cleared(record: Record) -> None:
+    lines = [running(1), write(1, 8, 9, 10, 11), accept(1, 8, 2), write(1, 10), clear(1, 11)]
+    settings = HEAD | {"settings": {"c128_ring_size": 256}}
+    process = record(*lines, head=settings).processes[0]
+    rings = [snapshot(process, seq).rings[0] for seq in (1, 2, 3, 4)]
+    assert [ring.rejected for ring in rings] == [(), (10, 11), (11,), ()]
+    assert rings[0].size == 256, "by the settings, where no clear says it"
+    assert ["r1", "1", "256", "[8,", "10)", "[10,", "12)", "0"] in said_of(snapshot(process, 2))
+
+
+def test_state_that_is_bound_to_pages_is_shown_page_by_page(record: Record) -> None:
+    pool = {"name": "c4_state", "kind": "c4_state", "slots": 64, "page_size": 1, "reserved_slots": 0}
+    swa = {"name": "swa", "kind": "swa", "slots": 16, "page_size": 4, "reserved_slots": 4}
+    head = HEAD | {
+        "pools": [HEAD["pools"][0], swa, pool | {"owner": "page"}],
+        "settings": {"c4_ring_size": 16},
+    }
+    bound = {"event": "state_access", "step": 1, "pool": "c4_state", "action": "write"}
+    lines = [
+        running(1),
+        bound | {"request": "gone", "ring_rows": [34, 35], "positions": [70, 71]},
+        bound | {"request": "r1", "ring_rows": [32, 33, 34], "positions": [8, 9, 10]},
+        bound | {"request": "gone", "ring_rows": [48], "positions": [8]},
+        accept(1, 9, 1),
+        {"event": "alloc", "step": 1, "pool": "swa", "slots": [8], "reason": "extend", "granted": True},
+        {"event": "free", "step": 1, "pool": "swa", "slots": [8], "reason": "swa_window"},
+    ]
+    process = record(*lines, head=head | {"tables": [*HEAD["tables"], "free"]}).processes[0]
+    found = snapshot(process, 4)
+    (ring,) = found.page_rings
+    assert (ring.page, ring.request, ring.positions, ring.rejected, ring.others) == (
+        2,
+        "r1",
+        (8, 9, 10),
+        (10,),
+        1,
+    )
+    assert ["2", "r1", "[8,", "10)", "10", "1"] in said_of(found)
+    assert snapshot(process, 5).page_rings and not snapshot(process, 6).page_rings, "its page is free"
+
+
+def test_recurrent_state_is_shown_by_request_and_in_the_tree(record: Record) -> None:
+    mamba = {"name": "mamba", "kind": "mamba", "slots": 8, "page_size": 1, "reserved_slots": 1}
+    head = HEAD | {"pools": [HEAD["pools"][0], mamba]}
+    tree = {"event": "cache", "step": 1, "action": "insert", "pool": "mamba", "node": 3, "key_len": 64}
+    commit = {"event": "state_commit", "step": 1, "pool": "mamba", "request": "r1", "row": 1, "step_index": 2}
+    lines = [
+        running(1),
+        accept(1, 8, 2),
+        commit,
+        tree | {"slots": [5, 6]},
+        tree | {"slots": [6], "action": "evict"},
+    ]
+    process = record(*lines, {"event": "cache", "step": 1, "action": "reset"}, head=head).processes[0]
+    (pool,) = snapshot(process, 4).recurrent
+    assert [(kept.row, kept.step, kept.verify_row, kept.tokens) for kept in pool.kept] == [(1, 1, 2, 10)]
+    assert [(state.slot, state.node, state.tokens) for state in pool.tracked] == [(5, 3, 64)]
+    said = said_of(snapshot(process, 4))
+    assert ["r1", "1", "1", "2", "10"] in said and ["5", "3", "64"] in said
+    assert snapshot(process, 5).recurrent[0].tracked == (), "the tree started over"
 
 
 def test_without_such_events_nothing_is_said(record: Record) -> None:
