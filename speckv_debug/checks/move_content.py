@@ -34,6 +34,9 @@ def all_components_move(moved: MovedComponents) -> Judgement:
     Exceptions: one call for all components, or one a component with the same pairs; a slot without a peer has left the
     window; a draft pool is rebuilt by the next draft extend; pools with other slots (compressed, recurrent state) are not
     moved by these calls.
+
+    Unknown: pools that do not declare their components, calls that do not name theirs; rows whose peers are not known, or are
+    given up in the move's own step under overlap; several windows' pools, since `swa_map` names none; calls without a step.
     """
     return verdict(moved.failed, lambda i: _explain_components(moved, i), moved.untold)
 

@@ -34,6 +34,10 @@ def one_peer_each(peers: PeerMaps) -> Judgement:
     ring a request need none, and what a forward writes for a request that has ended; the tree may move a peer to its own slot, once the other has lost it; a free in a group
     takes the peer away at once; C4 ids are derived from full ones and are not mapped.
 
+    Unknown: a peer that is still there, or not there, where changes of the mapping are not recorded whole; a peer of a slot whose
+    grant may lie before the recording, or where grants are not recorded whole; a free that is not settled before the
+    recording ends; a total where the mapping was not recorded from its beginning.
+
     Not judged: whether lengths that an engine combines are in one unit, tokens or keys of the tree.
     """
     failed = np.zeros(len(peers), dtype=np.bool_)

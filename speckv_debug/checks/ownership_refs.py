@@ -28,6 +28,9 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
     Exceptions: page 0 is a pad; a release takes duplicates out of its list, a retain does not; nodes of the tree hand pages
     on as they split; copies on the host are not counted; a replace releases what changed, then retains: where a page that
     only moved keeps another holder no harm is done, which is a note. Rings are judged where the engine was seen to empty one.
+
+    Unknown: what rests on references, names of pages, grants or frees that are not recorded whole, or on references from before
+    the recording; a granted page that took no reference and was not freed; what is not settled before the recording ends.
     """
     if not len(refs):
         return verdict(np.zeros(0, dtype=np.bool_), lambda i: explain(refs, i))

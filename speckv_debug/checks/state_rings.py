@@ -36,6 +36,9 @@ def rings_hold_what_is_read(rings: RingReads) -> Judgement:
     writes; a draft that was rejected may be overwritten before it is read, so that an engine needs no clear; state that
     came by a transfer; state that is bound to pages (C4 before A5) is shared with the page, and judged where the event has
     no row and names addresses; the online variant of C128 is not judged.
+
+    Unknown: a cell of which not all writes, clears, accepts and lives of its row were recorded, or that was written before the
+    recording; state that is bound to pages where the event names a row; an event without action, ring rows or positions.
     """
     nobody = np.zeros(len(rings), dtype=np.bool_)
     if not len(rings):
