@@ -170,8 +170,8 @@ class GroupedForwards:
     @cached_property
     def _derived(self) -> list[str]:
         """Pools of C4 entries that forwards name and that have no slots or tables of their own."""
-        names = set(self._names())
-        if not names & {name for name, kind in self._pools.items() if kind == C4}:
+        entries = {name for name, kind in self._pools.items() if kind == C4}
+        if not entries or not (names := set(self._names())) & entries:
             return []
         given = (self._writes, self._columns("alloc"))
         taken = np.concatenate([self.spaces.indices(table.texts("pool")) for table in given])
