@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from speckv_debug.model.finding import Evidence, Finding
 from speckv_debug.model.verify import VerifyStep
 from speckv_debug.viewers.html.addresses import draw_addresses
-from speckv_debug.viewers.html.after_move import lost
+from speckv_debug.viewers.html.after_move import Lost, lost
 from speckv_debug.viewers.html.evidence_cells import INDEX
-from speckv_debug.viewers.html.kept_kv import kept_kv
+from speckv_debug.viewers.html.kept_kv import Kept, kept_kv
 from speckv_debug.viewers.html.lanes import draw_lanes
 from speckv_debug.viewers.html.markup import Html
 from speckv_debug.viewers.html.room import draw_room
@@ -69,17 +70,31 @@ def of_step(step: VerifyStep, finding: Finding) -> Iterator[tuple[str, Html]]:
             yield title, picture(step)
 
 
-def of_every_step(step: VerifyStep, findings: Sequence[Finding]) -> Iterator[tuple[str, Html]]:
-    """Title and picture of all that a verify can be drawn as, with what its findings say of it."""
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What findings say of one verify: of rows of the tree, of slots whose move ran, of places of the strips."""
+
+    notes: Mapping[int, Note]
+    lost: Lost
+    kept: Kept
+    judged: bool
+
+
+def said_of(step: VerifyStep, findings: Sequence[Finding]) -> Said:
+    """What the findings say together; without any, what the recorded moves show."""
     notes, parts, kept = dict[int, Note](), dict[int, str](), dict(kept_kv(step))
     for finding in findings:
         notes |= notes_of(step, finding)
         parts |= lost(step, finding)
         kept |= kept_kv(step, finding)
-    judged = any(finding.rule.startswith("MOV") for finding in findings)
-    yield TREE[0], draw_tree(step, notes)
-    yield LANES[0], draw_lanes(step, judged=judged, lost=parts)
-    yield STRIPS[0], draw_strips(step, kept)
+    return Said(notes, parts, kept, any(finding.rule.startswith("MOV") for finding in findings))
+
+
+def of_every_step(step: VerifyStep, said: Said) -> Iterator[tuple[str, Html]]:
+    """Title and picture of all that a verify can be drawn as."""
+    yield TREE[0], draw_tree(step, said.notes)
+    yield LANES[0], draw_lanes(step, judged=said.judged, lost=said.lost)
+    yield STRIPS[0], draw_strips(step, said.kept)
     yield ROOM[0], draw_room(step)
 
 

@@ -32,14 +32,14 @@ POOL_COLUMNS = (
 )
 
 
-def unknown_section(result: CheckResult, room: Budget | None = None) -> Html:
+def judged_tables(result: CheckResult, room: Budget | None = None) -> Html:
     """What could not be judged and why, and how many instances each rule judged, as much as there is room for."""
     room = room or Budget(LARGEST)
     largest = sorted(result.unknown, key=lambda entry: (-entry.instances, entry.rule, entry.why))
     shown = room.fitting(largest[:MOST_REASONS], lambda entries: _unjudged(entries, result.unknown))
-    judged = room.fitting(sorted(result.checked.items()), lambda rows: _judged(rows, len(result.checked)))
+    judged = room.fitting(sorted(result.checked.items()), lambda rows: _judged(rows, result))
     nothing = Html() if largest else element("p", "Everything that occurs in the recording was judged.")
-    return element("section", element("h2", "What was judged"), shown, nothing, judged, id="unknown")
+    return element("div", shown, nothing, judged, class_="evidence")
 
 
 def _unjudged(shown: Sequence[Unknown], everything: Sequence[Unknown]) -> Html:
@@ -55,10 +55,17 @@ def _unjudged(shown: Sequence[Unknown], everything: Sequence[Unknown]) -> Html:
     return element("div", grid, _elsewhere(said, "speckv-debug check --verbose", " lists all."))
 
 
-def _judged(rows: Sequence[tuple[str, int]], rules: int) -> Html:
-    counts = table(("rule", "instances judged"), rows, caption="Judged")
-    more = [element("p", f"{amount(rules - len(rows), 'more rule')} not shown.")] if rules > len(rows) else []
-    return element("details", element("summary", f"Judged: {amount(rules, 'rule')}"), counts, *more)
+def _judged(rows: Sequence[tuple[str, int]], result: CheckResult) -> Html:
+    """Rules that judged, each with how many instances, as one list; those that had nothing to judge behind it."""
+    counts = [element("li", element("code", rule), f" {count:,}") for rule, count in rows if count]
+    unjudged, rules = {entry.rule for entry in result.unknown}, len(result.checked)
+    idle = [rule for rule, count in rows if not count and rule not in unjudged]
+    parts = [element("p", "Instances judged by each rule:"), element("ul", *counts, class_="counts")]
+    if idle:
+        parts.append(element("p", f"Nothing that these judge occurs: {', '.join(idle)}.", class_="aside"))
+    if rules > len(rows):
+        parts.append(element("p", f"{amount(rules - len(rows), 'more rule')} not shown.", class_="aside"))
+    return element("div", *parts) if rows else Html()
 
 
 def _elsewhere(said: str, command: str, lists: str) -> Html:

@@ -72,7 +72,7 @@ def _card(
         *notes,
         strip,
         _proof(finding, proven=proven),
-        element("div", *around, class_="evidence") if around else Html(),
+        _around(around, proven=proven),
         consequences,
     ]
     return element("article", *body, class_=f"finding {finding.severity}", aria_labelledby=name, tabindex=-1)
@@ -136,6 +136,13 @@ def _proof(finding: Finding, *, proven: bool) -> Html:
         words = f"{amount(len(finding.evidence), 'table')} left out for size; "
         return element("p", words, element("code", OPTION), " has all.", class_="aside")
     tables = [*map(_evidence, finding.evidence)]
+    return element("div", *tables, class_="evidence") if tables else Html()
+
+
+def _around(tables: Sequence[Html], *, proven: bool) -> Html:
+    """The numbers of what is drawn of the recording around the finding."""
+    if tables and not proven:
+        return element("p", "The numbers of these drawings are left out for size.", class_="aside")
     return element("div", *tables, class_="evidence") if tables else Html()
 
 

@@ -9,10 +9,11 @@ from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import CheckResult, Finding, Severity
 from speckv_debug.model.left_out import left_out
 from speckv_debug.model.text import amount, cut, plural
-from speckv_debug.viewers.html.markup import Html, element, joined
+from speckv_debug.viewers.html.markup import Html, element
 
 MARKS = {"findings": "✗ found", "clean": "✓ {}", "unknown": "? can't be judged"}
-MOST_UNKNOWN, MOST_REQUESTS, MOST_OF_NAME = 3, 6, 120
+NOTHING = Html()
+MOST_UNKNOWN, MOST_REQUESTS, MOST_OF_NAME, MOST_OF_REASON = 3, 6, 120, 400
 
 
 def mark(result: CheckResult, damaged: bool) -> str:
@@ -26,13 +27,14 @@ def headline(
     result: CheckResult,
     roots: Sequence[RootCause],
     about: str = "",
+    judged: Html = NOTHING,
     *,
     damaged: bool = False,
     several: bool = False,
 ) -> Html:
     """Verdict, the first root cause in a sentence, since when, who, how much was judged, and what was recorded.
 
-    `about` is the recording in a line; `damaged`: a file of the recording is lost. `several`: a finding has
+    `about` is the recording in a line; `judged` what was judged and what was not, which opens below its line; `damaged`: a file of the recording is lost. `several`: a finding has
     to name its process.
     """
     lines = [
@@ -40,8 +42,12 @@ def headline(
         element("h1", _sentence(result, roots, several)),
     ]
     lines += [element("p", f"{name}: {said}.", class_="lead") for name, said in left_out(result)]
+    lines += [element("p", line, class_="lead") for line in _counts(result, roots)]
+    open_ = result.verdict == "unknown"
     lines += [
-        element("p", line, class_="lead") for line in (*_counts(result, roots), _judged(result)) if line
+        element(
+            "details", element("summary", _judged(result)), judged, id="judged", class_="lead", open=open_
+        )
     ]
     lines += [element("p", about, class_="recording")] if about else []
     look = "unknown" if result.doubt(damaged) else result.verdict
@@ -94,17 +100,16 @@ def _requests(bad: Sequence[RootCause]) -> str:
     )
 
 
-def _judged(result: CheckResult) -> Html | None:
+def _judged(result: CheckResult) -> str:
     rules = sum(count > 0 for count in result.checked.values())
     if not result.instances:
-        return None
+        return "Nothing was judged."
     said = f"Judged {result.judged_percent:g} % of {amount(result.instances, 'instance')}, by {amount(rules, 'rule')}. "
     if not result.unknown:
-        return joined([said, "Nothing was left unjudged."])
-    why = _reasons(result)
+        return f"{said}Nothing was left unjudged."
+    why = [cut(reason, MOST_OF_REASON) for reason in _reasons(result)]
     more = f"; and {amount(len(why) - MOST_UNKNOWN, 'more reason')}" if len(why) > MOST_UNKNOWN else ""
-    link = element("a", "Can't be judged", href="#unknown")
-    return joined([said, link, f": {'; '.join(why[:MOST_UNKNOWN])}{more}."])
+    return f"{said}Can't be judged: {'; '.join(why[:MOST_UNKNOWN])}{more}."
 
 
 def _reasons(result: CheckResult) -> list[str]:

@@ -28,7 +28,7 @@ from speckv_debug.viewers.html.budget import (
     size_of,
 )
 from speckv_debug.viewers.html.charts import charts_section
-from speckv_debug.viewers.html.environment import environment_section, unknown_section
+from speckv_debug.viewers.html.environment import environment_section, judged_tables
 from speckv_debug.viewers.html.figures import Figure
 from speckv_debug.viewers.html.finding_card import Law
 from speckv_debug.viewers.html.findings import findings_section, kind_of
@@ -43,7 +43,6 @@ from speckv_debug.viewers.html.timeline import step_range, timeline
 SECTIONS = (
     ("figures", "The run"),
     ("steps", "Step by step"),
-    ("unknown", "What was judged"),
     ("environment", "Environment"),
 )
 
@@ -74,16 +73,19 @@ def render(
     )
     several = result.names_processes(len(recording.processes))
     title = f"{mark(result, recording.damaged)}: {recording.path.name} (speckv-debug report)"
-    verdict = headline(result, roots, _facts(recording, known), damaged=recording.damaged, several=several)
+    damaged, about = recording.damaged, _facts(recording, known)
     strip, links = timeline(known, roots), _navigation(roots)
-    room = _room(largest, text(title), verdict, strip, links)
-    judged = unknown_section(result, room.part(JUDGED))
+    bare = headline(result, roots, about, damaged=damaged, several=several)
+    room = _room(largest, text(title), strip, links, bare)
+    judged = judged_tables(result, room.part(JUDGED))
+    verdict = headline(result, roots, about, judged, damaged=damaged, several=several)
     found = findings_section(roots, laws or {}, places, strip, several=several, room=room.part(FINDINGS))
     environment = environment_section(recording, room.part(ENVIRONMENT))
     charts, figures = charts_section(recording, roots, room.part(FIGURES))
     told = _verifies(shown_processes(recording, roots), places, room)
-    steps_shown = step_section(recording, roots, places, steps, room)
-    main = joined([verdict, found or strip, links, charts, steps_shown, judged, environment], "\n")
+    replayed = any(rule.startswith("RPL-") for rule in result.laws)
+    steps_shown = step_section(recording, roots, places, steps, room, replayed=replayed)
+    main = joined([verdict, found or strip, links, charts, steps_shown, environment], "\n")
     out.write(_page(title, joined([main, *_whole_texts(main)], "\n"), figures, told))
 
 

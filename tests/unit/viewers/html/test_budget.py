@@ -70,12 +70,13 @@ def test_without_a_limit_it_would_be_larger(ranks: Recording, found: CheckResult
 
 
 def test_it_says_in_every_part_what_is_left_out(ranks: Recording, found: CheckResult) -> None:
-    page = made(ranks, found, SCRIPT + 2 * OWN)
+    page = made(ranks, found, SCRIPT + 17 * OWN // 10)
     assert "more root causes not shown here; " in page
     assert ": left out for size." in page
     assert "more steps around findings left out for size; " in page
     assert "more processes not shown for size; " in page
     assert "1 table left out for size; " in page
+    assert "The numbers of these drawings are left out for size." in page
 
 
 def test_a_part_is_taken_from_its_whole() -> None:

@@ -136,8 +136,17 @@ def test_what_is_not_shown_is_counted(broken: Recording) -> None:
 
 def test_what_could_not_be_judged_is_listed_with_the_reason(broken: Recording) -> None:
     made = page(broken, result(unknown=(Unknown(rule="OWN-RACE", why="needs device times", instances=4),)))
-    assert 'href="#unknown"' in made
-    assert visible(made).count("needs device times") == 2
+    verdict = made.partition("</header>")[0]
+    assert '<details id="judged" class="lead"><summary>Judged 96.1 % of 104 instances' in verdict
+    assert visible(verdict).count("needs device times") == 2 and "MOV-PAIR</code> 100" in verdict
+    assert "Nothing that these judge occurs" not in verdict
+
+
+def test_what_could_not_be_judged_stands_open_where_nothing_could(broken: Recording) -> None:
+    unknown = (Unknown(rule="OWN-RACE", why="needs device times", instances=4),)
+    verdict = page(broken, result(unknown=unknown, checked=0)).partition("</header>")[0]
+    assert '<details id="judged" class="lead" open>' in verdict
+    assert "Nothing that these judge occurs: MOV-PAIR." in visible(verdict)
 
 
 def test_the_environment_names_unresolved_hooks_pools_and_settings(broken: Recording) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from speckv_debug.checks.run import check
 from speckv_debug.model.causes import RootCause
 from speckv_debug.model.finding import Severity
 from speckv_debug.recording.reader import Recording
@@ -113,7 +114,7 @@ def test_of_many_processes_those_with_findings_are_shown_first_and_the_rest_is_c
         recorder.close()
     run = Recording.open(tmp_path / "many.speckv")
     label = run.processes[9].label
-    made = page(run, result(finding(process=label, first_seq=0))).partition('id="unknown"')[0]
+    made = page(run, result(finding(process=label, first_seq=0))).partition('id="environment"')[0]
     figures, _, steps = made.partition('id="steps"')
     tabs = re.findall(r'role="tab" id="process-\d+-tab"[^>]*>([^<]*)<', figures)
     assert len(tabs) == MOST_PROCESSES and tabs[0] == f"{label} ✗" and "✗" not in "".join(tabs[1:])
@@ -134,12 +135,29 @@ def test_the_page_shows_a_step_as_the_inspector_does(tmp_path: Path) -> None:
     for words in (
         "✗ request 7: accept length 3",
         "Draft tree",
-        "From accept_index to the slot",
+        "from accept_index to the slot",
+        "B, due C",
+        "draft tree",
+        "same length, one token apart",
         "42083 &lt;- 42082",
         "Room",
         "accepted 3 of 4 rows · seq_len 4132 → 4135 · tree · eagle · greedy · request row 7, epoch 1 · event ",
     ):
         assert words in broken
+
+
+def test_a_step_shows_what_replay_computed_instead(tmp_path: Path) -> None:
+    run = recording(tmp_path, [accept(812, accept_index=[0, 1, 2], bonus_token=30)])
+    found = check(run, only=["RPL-ACCEPT"])
+    made = page(run, found).partition('id="steps"')[2].partition('id="environment"')[0]
+    rows = re.findall(
+        r"<tr.*?</tr>", made.partition("replay by the bundled kernels")[2].partition("</table>")[0]
+    )
+    told = [re.sub(r"<[^>]*>", "|", row).strip("|").replace("||", "|") for row in rows[1:]]
+    assert told[0] == "✗|accepted rows (kernels.accept.verify_tree_greedy)|0 1 2|0 1 3|✗ differs", told
+    assert told[1:] == [f"{what}|unknown|? not comparable" for what in ("bonus token|30", "new seq_len|4135")]
+    off = page(run, check(run, replay="off")).partition('id="steps"')[2]
+    assert "replay was off" in off and "replay by the bundled kernels" not in off
 
 
 def test_a_step_shows_what_was_compacted(tmp_path: Path) -> None:
@@ -152,7 +170,7 @@ def test_a_step_shows_what_was_compacted(tmp_path: Path) -> None:
     }
     wrong = whole | {"tensor": "hidden_states", "after": [21, 23, 0, 31]}
     run = recording(tmp_path, [accept(812), whole, wrong], PROCESS | {"tables": ["accept", "compact"]})
-    made = page(run, result()).partition('id="steps"')[2].partition('id="unknown"')[0]
+    made = page(run, result()).partition('id="steps"')[2].partition('id="environment"')[0]
     titles = re.findall(r"<title>(Compaction of [^<]*)</title>", made)
     assert titles == [
         "Compaction of predict: nothing differs",
