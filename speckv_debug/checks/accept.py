@@ -46,9 +46,11 @@ def accept_count(batch: VerifyBatch) -> Judgement:
     idle = batch.padding | (~index.present & (n == 0) & (~correct | (batch.num_correct == 0)))
     failed = wrong & (n != NULL) & ~idle
     nothing = ~index.present & ~correct & ~idle
+    pathless = ~index.present & ~idle & (bool(index.present.any()) | ~batch.lengths_only)
     reasons = {
         "no accept_len": n == NULL,
         "no accept_index and no num_correct_drafts": nothing,
+        "no accept_index": pathless,
         UNCOUNTED: mask(correct & ~idle & (batch.non_draft is None)),
     }
     return verdict(failed, lambda i: _explain_count(batch, i), reasons)

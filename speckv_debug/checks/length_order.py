@@ -19,13 +19,19 @@ from speckv_debug.replay.repeats import TABLES, Repeats
 def judge_order(bounds: Bounds) -> Judgement:
     """0 <= committed <= allocated <= width."""
     c, k, width = bounds.committed, bounds.allocated, bounds.info.settings.get("row_width")
-    both = (c != NULL) & (k != NULL) & ~bounds.ending
+    settled = ~bounds.ending & ~bounds.causeless
+    both = (c != NULL) & (k != NULL) & settled
     slack = np.where(bounds.preparing & may_preclaim(bounds.info), 1, 0)
     failed = both & (c > k + slack)
     failed |= ((c != NULL) & (c < 0)) | ((k != NULL) & (k < 0))
     if isinstance(width, int):
         failed |= (bounds.highest != NULL) & (bounds.highest > width)
-    return verdict(failed, lambda i: _explain_order(bounds, i), {"no lengths": (c == NULL) & (k == NULL)})
+    reasons = {
+        "no lengths": (c == NULL) & (k == NULL),
+        "events of lengths have no cause": bounds.causeless,
+        "only one of the two lengths is told": settled & ((c == NULL) != (k == NULL)),
+    }
+    return verdict(failed, lambda i: _explain_order(bounds, i), reasons)
 
 
 def _explain_order(bounds: Bounds, i: int) -> Details:

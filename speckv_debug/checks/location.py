@@ -99,7 +99,8 @@ def written_slots_distinct(writes: ForwardWrites) -> Judgement:
     of a draft are forwards of their own.
     """
     failed = np.zeros(len(writes), dtype=np.bool_) if writes.distinct else _written_twice(writes)
-    return verdict(failed, lambda i: _explain_uniq(writes, i), {"no slots": ~writes.slots.present})
+    reasons = {"no slots": ~writes.slots.present, "no step tells which rows are of one forward": writes.alone}
+    return verdict(failed, lambda i: _explain_uniq(writes, i), reasons)
 
 
 def _written_twice(writes: ForwardWrites) -> Mask:

@@ -47,7 +47,8 @@ class Scope(Protocol):
     table or the end of an unclean recording is unknown); `reads: tuple[str, ...]`, tables whose loss counts beside
     those that the rule needs; `columns_from: tuple[str, ...]`, tables of which a damaged column counts beside those, and
     `at: Mapping[str, Indices]`, the instances that are events of a table; `rests_on: Mapping[str, tuple[str, ...]]`,
-    columns of a table without which an event counts as lost; `kind(index) -> str`, which keeps instances of different kinds
+    columns of a table without which an event counts as lost; `not_said: Mapping[str, int]`, why → events that may be
+    instances and lack the value that tells, counted as unknown; `kind(index) -> str`, which keeps instances of different kinds
     (tables, tensors) from being folded into one finding; and, where the scope is judged with earlier events of lives
     (`replay/carried.py`), `seq: Indices` and `looks_further: Mask`, instances that a window may not decide.
     """

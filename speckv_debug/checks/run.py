@@ -16,7 +16,7 @@ from speckv_debug.checks.missing import Loss, absent, dropped_rows, left_out, lo
 from speckv_debug.checks.progress import OnProgress, Progress
 from speckv_debug.checks.rule import Indices, Rule, Scope
 from speckv_debug.checks.selection import Replay, select
-from speckv_debug.checks.untold import untold
+from speckv_debug.checks.untold import not_said, untold
 from speckv_debug.checks.windowed import WindowVerdict, judge_windows
 from speckv_debug.model.finding import CheckResult, Finding, Law, Unknown
 from speckv_debug.replay.namespaces import Namespaces
@@ -153,6 +153,8 @@ def _judge(
             outcome.unknown[rule.id, f"the recorder dropped rows of {rule.needs[0]}"] += rows
         if (verifies := not_performed(view, rule)) > 0:
             outcome.unknown[rule.id, LEFT_OUT] += verifies
+        for unsaid, events in not_said(scope).items():
+            outcome.unknown[rule.id, unsaid] += events
         if not instances:  # nothing is read to say nothing
             return []
         return _judge_scope(rule, view, scope, missing, outcome, on_error)

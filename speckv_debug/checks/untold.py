@@ -28,6 +28,12 @@ def untold(view: ProcessView, scope: Scope) -> Mapping[str, Indices]:
     return unknown
 
 
+def not_said(scope: Scope) -> Mapping[str, int]:
+    """Why → events that may be instances of the scope, and do not say so."""
+    found: Mapping[str, int] = getattr(scope, "not_said", {})
+    return found
+
+
 def lacks(view: ProcessView, scope: Scope) -> Iterator[tuple[str, str, Mask]]:
     """Table, column and events of what is lacking; a recording may do without steps altogether."""
     for table, names in getattr(scope, "rests_on", {}).items():

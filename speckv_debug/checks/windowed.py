@@ -14,7 +14,7 @@ from speckv_debug.checks.folding import FINDINGS_A_RULE, NAMED_MORE, Fold, count
 from speckv_debug.checks.plain import PlainRules, unknown_of
 from speckv_debug.checks.progress import Progress
 from speckv_debug.checks.rule import Indices, Rule, Scope
-from speckv_debug.checks.untold import lacks
+from speckv_debug.checks.untold import lacks, not_said
 from speckv_debug.model.finding import Finding
 from speckv_debug.replay.carried import Carried
 from speckv_debug.replay.compactions import Compactions
@@ -143,6 +143,7 @@ def judge_window(
     try:
         scope: Scope = getattr(view, rule.scope)
         found.whole = _looks_further(scope, found, since) or any(lacks(window, scope))
+        found.whole |= since is not None and bool(not_said(scope))
         if not found.whole:
             _judge_scope(rule, window, scope, found, on_error, since)
     except Exception:  # noqa: BLE001 - it raises again, and is told, when it sees the process whole
@@ -160,6 +161,9 @@ def _judge_scope(
     verdict = rule.check(scope)
     hidden = np.zeros(len(scope), dtype=np.bool_) if since is None else _seq(scope) <= since
     found.instances += len(scope) - int(np.count_nonzero(hidden))
+    for unsaid, events in not_said(scope).items():
+        found.unknown[unsaid] += events
+        found.instances += events
     for why, indices in verdict.unknown.items():
         if count := int(np.count_nonzero(~hidden[indices])):
             found.unknown[why] += count

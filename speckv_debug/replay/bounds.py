@@ -28,6 +28,7 @@ class Bounds:
         committed, allocated: As reported, NULL if absent.
         ending: The request's record is reset with the event, or the request has ended before: it says nothing of its row.
         preparing: A preparation for a verify, before which old builds claim the bonus.
+        causeless: A report that does not say why: the record may be reset with it.
     """
 
     columns_from = ("lengths", "reserve", "release", "row_alloc", "row_free")
@@ -41,6 +42,7 @@ class Bounds:
         self.committed, self.allocated = self._column("committed"), self._column("allocated")
         self.ending = self._cause(*ENDINGS) | self._over(lengths)
         self.preparing = self._cause("spec_prepare") | self._of("reserve")
+        self.causeless = self._of("lengths") & ~self._cause(*self._tables[0].texts("cause").names)
 
     def __len__(self) -> int:
         return len(self.seq)

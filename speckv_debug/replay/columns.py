@@ -103,6 +103,9 @@ class Columns:
 
     def absent(self, name: str) -> Mask:
         """Where a column has no value."""
+        lists: Ragged | None = self._cache.get(("native", name))
+        if lists is not None:
+            return ~lists.present
         found: Mask = self._cached(("absent", name), _absent)
         return found
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from speckv_debug.replay.batches import batch_spans, verifies_of_steps
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.not_said import not_said
 from speckv_debug.replay.places import Place, place_at
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, expanded, frozen, mask, starts
 from speckv_debug.replay.verifies import VerifyBatch
@@ -24,6 +25,8 @@ class Compactions:
 
     def __init__(self, compact: Columns, verifies: VerifyBatch) -> None:
         self.columns, self.verifies = compact, verifies
+        steps = not_said("accept", verifies.columns, "step") if len(compact) else {}
+        self.not_said = not_said("compact", compact, "step") or steps
         self.before, self.after = compact.lists("before"), compact.lists("after")
         self.verify, self.event, self._counts = verifies_of_steps(
             verifies, compact.ints("seq"), compact.ints("step")

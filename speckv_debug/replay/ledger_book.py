@@ -125,6 +125,13 @@ class PageBook:
 
     def unkept(self, pages: Int64s) -> Mask:
         """Which pages are known to be out of the free list, and held by nobody but their owner."""
+        return np.asarray((self.state[pages] == HELD) & ~self._kept(pages), dtype=np.bool_)
+
+    def untold(self, pages: Int64s) -> Mask:
+        """Which pages may be out of the free list or in it, and have no holder that is known."""
+        return np.asarray((self.state[pages] == UNKNOWN) & ~self._kept(pages), dtype=np.bool_)
+
+    def _kept(self, pages: Int64s) -> Mask:
         kept = (self.tree[pages] | self.host[pages]) > 0
         kept |= (self.session[pages] != NOBODY) | (self.moving[pages] > 0) | (self.refs[pages] > 0)
-        return np.asarray((self.state[pages] == HELD) & ~kept & (self.pending[pages] < 0), dtype=np.bool_)
+        return np.asarray(kept | (self.pending[pages] >= 0), dtype=np.bool_)

@@ -92,8 +92,9 @@ class Orphans:
         self.waiting.clear()
 
     def _judge(self, ledger: Ledger, overwritten: Overwritten) -> None:
-        lost = ledger.main.unkept(overwritten.pages)
-        ledger.facts.mark("orphan", "table_write", overwritten.write, PASS)
+        lost, unknown = ledger.main.unkept(overwritten.pages), ledger.main.untold(overwritten.pages)
+        code = ledger.why if unknown.any() else PASS
+        ledger.facts.mark("orphan", "table_write", overwritten.write, code)
         if lost.any():
             at = overwritten.positions[lost]
             broken = Broken(

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 NOBODY = "the insert names no request whose row is known"
 NO_START = "the insert does not tell at which position its slots begin"
 NO_LENGTHS = "how much of the request is committed was not recorded"
+NO_SLOTS = "the insert does not tell which slots it takes"
 NO_ENTRIES = "what the request's row named there was not recorded"
 
 
 def judge_insert(ledger: Ledger, index: int) -> None:
     """A node takes slots of a request's row."""
     rows = ledger.events.slots["cache"]
+    if not rows.told(index):
+        return ledger.facts.mark("publish", "cache", index, ledger.facts.reason(NO_SLOTS))
     request, start, slots = rows.texts("request")[index], rows.ints("start")[index], rows.slots(index)
     tenure = None if request is None else ledger.requests.get(request)
     if tenure is None or start == NULL or tenure.committed < 0:

@@ -60,6 +60,8 @@ def table_write(ledger: Ledger, index: int) -> None:
     if tenure is not None and not rows.told(index):
         tenure.complete = False
         ledger.orphans.hide(tenure, start)
+        if tenure.stale:  # entries from `start` on may name other pages now
+            tenure.stale = tenure.stale.intersection(tenure.pages[:start].tolist())
     if tenure is None or not count:
         return ledger.facts.mark("alias", "table_write", index, SKIP)
     pages = rows.pages(index)

@@ -22,6 +22,7 @@ from speckv_debug.replay.ledger_facts import FAIL, JUDGED, PASS, SKIP, UNSEEN
 from speckv_debug.replay.ledger_lengths import TRIM
 from speckv_debug.replay.ledger_rows import held
 from speckv_debug.replay.ledger_tenure import LAST
+from speckv_debug.replay.ledger_unsaid import SAYING, unsaid
 from speckv_debug.replay.ownership import LEAK, unlisted
 from speckv_debug.replay.pool_totals import REASONS, PoolTotals
 from speckv_debug.replay.written_slots import WrittenSlots
@@ -125,6 +126,8 @@ class LedgerStream:
         self._nameless |= bool(events.table("free_group").columns.absent("group").any())
         if self._named and self._nameless:
             raise LooksFurther("some groups are named and some are not")
+        if any(unsaid(events, law) for law in SAYING):
+            raise LooksFurther("an event does not say what it is about")
         if events.window.strayed.any():
             raise LooksFurther("peers in a window are written that are not those of the forward's slots")
 

@@ -16,6 +16,7 @@ from speckv_debug.replay.repeats import Repeats
 from speckv_debug.replay.reuses import Reuses
 from speckv_debug.replay.row_grants import RowGrants
 from speckv_debug.replay.row_returns import RowReturns
+from speckv_debug.replay.row_reuses import RowReuses
 from speckv_debug.replay.row_uses import RowUses
 from speckv_debug.replay.session_trims import SessionTrims
 from speckv_debug.replay.stored_tokens import StoredTokens
@@ -76,9 +77,10 @@ class LengthScopes(VerifyScopes):
         return United(RowGrants(self.lengths, missing_head), uses, RowReturns(self.lengths))
 
     @cached_property
-    def reuses(self) -> Reuses:
-        """One instance a grant of pages that others held before."""
-        return Reuses(self.lengths)
+    def reuses(self) -> United:
+        """One instance a grant of pages that others held before, and one a row that another life ran in before."""
+        pages = Reuses(self.lengths)
+        return United(pages, RowReuses(self.lengths, timed=pages.timed))
 
     @cached_property
     def commits(self) -> United:

@@ -12,6 +12,7 @@ from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.engine_version import may_preclaim, preclaims
 from speckv_debug.replay.lives import NEVER, Lives
 from speckv_debug.replay.namespaces import Namespaces
+from speckv_debug.replay.not_said import not_said
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 from speckv_debug.replay.step_keys import StepKeys, last_with
@@ -116,6 +117,7 @@ class Commits(Picked):
         )
         self.before = lengths.previous(self.ints("seq"), self.life)
         self.accept = accepts_of(self)
+        self.not_said = not_said("lengths", table, "cause", which=lengths.main & ~ended)
 
     @property
     def looks_further(self) -> Mask:
@@ -268,8 +270,10 @@ class LateCommits(Picked):
     """One instance a `lengths` event that commits tokens, whether or not its request still runs."""
 
     def __init__(self, lengths: Lengths) -> None:
-        cause = lengths.columns("lengths").texts("cause")
-        super().__init__(lengths, "lengths", cause.equal("verify_commit", "decode") & lengths.main)
+        table = lengths.columns("lengths")
+        committing = table.texts("cause").equal("verify_commit", "decode")
+        super().__init__(lengths, "lengths", committing & lengths.main)
+        self.not_said = not_said("lengths", table, "cause", which=lengths.main)
 
     @cached_property
     def ended(self) -> Mask:

@@ -13,6 +13,8 @@ from speckv_debug.replay.ledger_beside import UNPAGED
 from speckv_debug.replay.ledger_events import TABLES
 from speckv_debug.replay.ledger_facts import FAIL, JUDGED, PASS, SKIP, Broken, End
 from speckv_debug.replay.ledger_loss import HARMLESS
+from speckv_debug.replay.ledger_unsaid import unsaid
+from speckv_debug.replay.not_said import NotSaid
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import Int64s
 
@@ -59,6 +61,11 @@ class Judged:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def not_said(self) -> NotSaid:
+        """Events that would be instances if they said what they are about."""
+        return unsaid(self.ledger.events, self.law)
 
     @property
     def columns_from(self) -> tuple[str, ...]:

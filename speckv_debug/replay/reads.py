@@ -9,6 +9,7 @@ import numpy as np
 
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.not_said import not_said
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, frozen, mask
 from speckv_debug.replay.same_step import keys_of, last_of_step
@@ -30,6 +31,7 @@ class ForwardReads:
     Attributes:
         target: Rows of the target; the others draft.
         accept: The verify of the same step and request row, -1 if there is none.
+        not_said: Rows of the target that do not say how far they read.
     """
 
     reads = ("accept", "forward")
@@ -38,11 +40,13 @@ class ForwardReads:
 
     def __init__(self, forward: Columns, verifies: VerifyBatch, info: Process, accept: Int64s) -> None:
         self.columns, self.verifies, self.info = forward, verifies, info
+        padding = padding_rows(forward)
         drafting = forward.texts("mode").equal("draft", "draft_extend") | of_drafter(forward, info)
         of_target = forward.texts("mode").equal(*TARGET) & ~drafting
         told = forward.ints("read_len") != NULL
         drafted = drafting & (accept >= 0) & (told | forward.lists("positions").filled)
-        self.index = np.flatnonzero(~padding_rows(forward) & ((of_target & told) | drafted))
+        self.index = np.flatnonzero(~padding & ((of_target & told) | drafted))
+        self.not_said = not_said("forward", forward, "read_len", which=mask(of_target & ~padding))
         self.target, self.accept = mask(of_target[self.index]), accept[self.index]
         self.seq = forward.ints("seq")[self.index]
 

@@ -45,6 +45,7 @@ class ReplayedCompactions:
     def __init__(self, recorded: Compactions, paths: ReplayedPaths, kernels: Kernels) -> None:
         self.recorded, self.verifies, self._paths, self._kernels = recorded, recorded.verifies, paths, kernels
         self.verify, self.event = recorded.verify, recorded.event
+        self.not_said = recorded.not_said
 
     def __len__(self) -> int:
         return len(self.recorded)

@@ -9,6 +9,7 @@ import numpy as np
 
 from speckv_debug.replay.lengths import Lengths
 from speckv_debug.replay.lives import NEVER
+from speckv_debug.replay.not_said import NotSaid, not_said
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, mask
 from speckv_debug.replay.searching import first_with
@@ -28,6 +29,7 @@ class Reuses:
         grant: Row of the table `alloc`, int64[instances].
         user: The forward of an earlier holder that ended last, -1 if none ran.
         first: The new holder's first forward behind the grant, -1 if none ran.
+        not_said: Grants and forwards of which it is not known whose they are.
     """
 
     columns_from = ("alloc", "forward")
@@ -39,6 +41,8 @@ class Reuses:
         self.timed = not self.forward.absent("end_ns").all()
         self.grant, self.user = self._users() if self.timed else _untimed(len(self.alloc))
         self.first = self._firsts() if self.timed else np.full(len(self.grant), -1, dtype=np.int64)
+        self.seq = self.alloc.ints("seq")[self.grant] if self.timed else np.zeros_like(self.grant)
+        self.not_said = self._unsaid() if self.timed else {}
 
     def __len__(self) -> int:
         return len(self.grant)
@@ -86,6 +90,12 @@ class Reuses:
     def _runs(self) -> Ragged:
         spaces = self.lengths.namespaces
         return spaces.pages(self.alloc.lists("slots"), spaces.indices(self.alloc.texts("pool"))).runs
+
+    def _unsaid(self) -> NotSaid:
+        """Grants that do not tell what is granted to whom, and forwards that do not tell whose they are."""
+        granted, running = mask(self.alloc.ints("granted") != 0), ~padding_rows(self.forward)
+        grants = not_said("alloc", self.alloc, "row", "epoch", "slots", which=granted)
+        return {**grants, **not_said("forward", self.forward, "row", "epoch", which=mask(running))}
 
     def _users(self) -> tuple[Int64s, Int64s]:
         """For each grant over pages of lives that are over: which of their forwards ended last."""

@@ -10,6 +10,7 @@ import numpy as np
 from speckv_debug.kernels.reserve import page_ceil
 from speckv_debug.replay.lengths import Lengths, Picked
 from speckv_debug.replay.lives import NEVER
+from speckv_debug.replay.not_said import not_said
 from speckv_debug.replay.ragged import NULL, Int64s, Mask
 from speckv_debug.replay.searching import first_with
 
@@ -39,6 +40,7 @@ class SessionTrims(Picked):
     def __init__(self, lengths: Lengths) -> None:
         super().__init__(lengths, "release", lengths.columns("release").texts("kind").equal(TRIM))
         self._table = lengths.columns("lengths")
+        self.not_said = not_said("release", self.columns, "kind")
         self.after = self._next()
         self.saved = self._saves()
 

@@ -53,6 +53,7 @@ class ShadowReplay:
     ) -> None:
         self.moves = moves
         self.writes = writes = ShadowWrites(columns, verifies, lives, info)
+        self.not_said = writes.not_said
         self.units = units = ShadowUnits(writes, moves, applied_calls(writes, moves))
         self.entries = RowEntries(writes, columns("table_write"), info, verifies)
         self.readers = Readers(writes, units, lives)

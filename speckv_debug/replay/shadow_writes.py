@@ -10,6 +10,7 @@ import numpy as np
 from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns, Texts
 from speckv_debug.replay.lives import Lives
+from speckv_debug.replay.not_said import NotSaid, not_said
 from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, joined, mask
@@ -68,6 +69,13 @@ class ShadowWrites:
 
     def __len__(self) -> int:
         return len(self.seq)
+
+    @property
+    def not_said(self) -> NotSaid:
+        """Forwards of the target of which it is not known whose positions they write."""
+        forward = self._columns("forward")
+        which = self._forwards & ~padding_rows(forward)
+        return not_said("forward", forward, "row", "epoch", "start", which=mask(which))
 
     def place(self, event: int) -> Place:
         """Where the event stands."""

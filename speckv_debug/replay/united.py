@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from speckv_debug.replay.not_said import together
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import Int64s, Mask
 from speckv_debug.replay.searching import NEVER
@@ -21,6 +22,7 @@ class United:
         self._first = np.cumsum([0, *(len(part) for part in parts)])
         self.reads = _all("reads", parts)
         self.columns_from = _all("columns_from", parts)
+        self.not_said = together(*(getattr(part, "not_said", {}) for part in parts))
         self.seq: Int64s = np.concatenate([part.seq for part in parts])
         self.rests_on: dict[str, tuple[str, ...]] = {}
         for part in parts:

@@ -49,6 +49,8 @@ BESIDE = {
     **dict.fromkeys(("relocations", "due_pairs", "pair_match", "settlements"), OF_PAIRS),
 }
 """What scopes are made from, and the scopes that it is held for."""
+STEPPED = ("accept", "forward", "reserve", "compact", "alloc", "lengths")
+"""Tables whose events mostly say their step."""
 __all__ = ["ProcessView", "Recording", "views"]
 
 
@@ -168,8 +170,8 @@ class ProcessView(StateScopes, ReplayScopes):
 
     @property
     def stepless(self) -> bool:
-        """Whether no verify says its step: a recording may do without steps altogether."""
-        return bool(self.columns("accept").absent("step").all())
+        """Whether no event says its step: a recording may do without steps altogether."""
+        return all(self.columns(table).absent("step").all() for table in STEPPED)
 
     @cached_property
     def stretches(self) -> United:

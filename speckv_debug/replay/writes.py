@@ -132,6 +132,12 @@ class ForwardWrites:
         step = self._both(self.columns.ints("step")[self._rows], self.verifies.step[self._accepts])
         return np.where(step == NULL, NULL + 1 + np.arange(len(self)), step)
 
+    @cached_property
+    def alone(self) -> Mask:
+        """Rows without a step: what else their forward writes is not known."""
+        step = self._both(self.columns.ints("step")[self._rows], self.verifies.step[self._accepts])
+        return mask(step == NULL)
+
     @property
     def _mode(self) -> Int64s:
         """The mode; an extend, a decode and a verify of one step are one forward of the target (mixed chunks)."""

@@ -177,7 +177,7 @@ def test_rewritten_tokens_are_no_shift(judge: Build) -> None:
     ("missing", "rules"),
     [
         ("accept_len", {"ACC-COUNT"}),
-        ("accept_index", {"ACC-BLOCK", "ACC-CHAIN", "ACC-SHIFT"}),
+        ("accept_index", {"ACC-COUNT", "ACC-BLOCK", "ACC-CHAIN", "ACC-SHIFT"}),
         ("block_start", {"ACC-BLOCK", "ACC-CHAIN", "ACC-SHIFT"}),
         ("next_token", {"ACC-CHAIN"}),
         ("predict", {"ACC-CHAIN", "ACC-SHIFT"}),

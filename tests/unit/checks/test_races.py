@@ -69,6 +69,20 @@ def test_other_pages_and_idle_rows() -> None:
     assert not run.check(RULE).findings
 
 
+@pytest.mark.parametrize(("begin", "unknown"), [(DONE, 0), (DONE - 40, 1)], ids=["behind", "overlapping"])
+def test_a_row_that_runs_again_on_other_pages(begin: int, unknown: int) -> None:
+    run = Run(4)
+    run.start(1, span(8, 16))
+    run.forward(1, 7, [15], begin_ns=1_000_000, end_ns=DONE)
+    run.end(1, span(8, 16))
+    run.step = 2
+    run.start(1, span(20, 24), "r2", epoch=2)
+    run.forward(1, 0, span(20, 24), "extend", request="r2", epoch=2, begin_ns=begin, end_ns=3_000_000)
+    result = run.check(RULE)
+    assert not result.findings and result.checked[RULE] == 1 - unknown
+    assert [each.instances for each in result.unknown if "two lives of the row" in each.why] == [1] * unknown
+
+
 def why(run: Run) -> str:
     result = run.check(RULE)
     assert not result.findings and not result.checked[RULE]
