@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.mutation.bases import Base, in_memory, stored
+from benchmarks.mutation.bases import Base, in_memory, numbered, stored
 from speckv_debug.checks import RULES
 from speckv_debug.checks.run import check
 from speckv_debug.model.finding import Severity
@@ -85,3 +85,13 @@ def test_a_fault_that_a_missing_column_hides_is_unknown(rule: str) -> None:
     read = read_by(rule, base)
     heard = {(t, c): {said(rule, base, lines) for lines in without(base, t, c)} for t, c in read}
     assert read and {at: words for at, words in heard.items() if words - {"fail", "unknown"}} == {}
+
+
+@pytest.mark.parametrize("rule", ONE_PROCESS)
+def test_no_fault_is_made_of_a_table_that_was_not_recorded(rule: str) -> None:
+    base, heard = ONE_PROCESS[rule], {}
+    for table in sorted({line["event"] for line in base.lines}):
+        listed = [name for name in base.head.get("tables", ()) if name.partition(":")[0] != table]
+        left = numbered(line for line in base.lines if line["event"] != table)
+        heard[table] = said(rule, Base(base.name, {**base.head, "tables": listed}, left), left)
+    assert heard and "fail" not in heard.values()
