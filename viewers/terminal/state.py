@@ -118,8 +118,7 @@ def _page_rings(found: Snapshot, verbose: bool) -> Iterator[str]:
         mine = [ring for ring in found.page_rings if ring.pool == pool]
         yield f"pool {printable(pool)} · compressor state bound to pages of the window: {amount(len(mine), 'page')}"
         rows = tuple(
-            (ring.page, ring.request, _held(ring), _rejected(ring), ring.others or None)
-            for ring in mine
+            (ring.page, ring.request, _held(ring), _rejected(ring), ring.others or None) for ring in mine
         )
         columns = ("page", "written last by", "positions held", "rejected", "cells of others")
         yield from _listed(columns, rows, verbose)
