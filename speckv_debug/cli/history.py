@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speckv_debug.cli.choosing import add_answer_options, processes_of, say_which
-from speckv_debug.cli.opening import reading
+from speckv_debug.cli.opening import look_at_all, reading
 from speckv_debug.cli.output import typed
 from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.errors import UsageError
@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
         )
     with reading(args.recording) as recording, ProgressBar("searching") as bar:
         process, answer = _first(processes_of(recording, args.process), _question(args, bar))
+        look_at_all(process)
     if args.format == "json":
         from speckv_debug.viewers.terminal import history_json
 

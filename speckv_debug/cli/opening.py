@@ -12,7 +12,7 @@ from speckv_debug.errors import SpeckvError
 from speckv_debug.model.text import printable
 
 if TYPE_CHECKING:
-    from speckv_debug.recording.reader import Problem, Recording
+    from speckv_debug.recording.reader import Problem, ProcessRecording, Recording
 
 SHOWN_PROBLEMS = 20
 
@@ -45,6 +45,14 @@ def reading(path: Path) -> Iterator[Recording]:
         _say_new(recording, told)  # it may be why there was no answer
         raise
     _say_new(recording, told)
+
+
+def look_at_all(process: ProcessRecording) -> None:
+    """Read what the answer did not need, so that its damage is told too; not of a long recording, where that takes long."""
+    from speckv_debug.recording.process_recording import HELD_ROWS
+
+    if process.rows <= HELD_ROWS:
+        process.verify()
 
 
 def _say_new(recording: Recording, told: set[tuple[str, ...]]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speckv_debug.cli.choosing import add_answer_options, processes_of, say_which
-from speckv_debug.cli.opening import reading
+from speckv_debug.cli.opening import look_at_all, reading
 from speckv_debug.cli.output import typed
 from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.errors import UsageError
@@ -44,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
         process, seq = _place(processes_of(recording, args.process), args.at)
         with ProgressBar("replaying") as bar:
             found = snapshot(process, seq, step=args.at, ledger=ledger_at(process, seq, bar))
+            look_at_all(process)
     if args.format == "json":
         from speckv_debug.viewers.terminal import state_json
 

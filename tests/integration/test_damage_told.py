@@ -40,6 +40,20 @@ def test_damage_met_while_reading_is_told_once(
     assert err.index("damaged") < err.find("next: ") or "next: " not in err
 
 
+@pytest.mark.parametrize("command", [["history", "--slot", "200"], ["state", "--at", "40"]])
+def test_damage_that_an_answer_does_not_rest_on_is_told_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    import_jsonl(REAL, tmp_path / "x.speckv")
+    assert main([command[0], str(tmp_path / "x.speckv"), *command[1:]]) == 0
+    sound = capsys.readouterr()
+    damage(tmp_path / "x.speckv", "accept", "predict")
+    assert main([command[0], str(tmp_path / "x.speckv"), *command[1:]]) == 0
+    out, err = capsys.readouterr()
+    assert out == sound.out and "damaged" not in sound.err
+    assert err.count("accept/00000.parquet: damaged") == 1
+
+
 def test_damage_known_at_opening_is_told_once(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path,) = recording.glob("*/accept/00000.parquet")
     path.write_bytes(path.read_bytes()[:-400])
