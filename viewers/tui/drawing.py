@@ -8,8 +8,20 @@ from __future__ import annotations
 
 from rich.segment import Segment
 from textual.content import Content
+from textual.geometry import Size
 from textual.strip import Strip
 from textual.style import Style
+from textual.widget import Widget
+
+
+def room_of(widget: Widget) -> Size:
+    """Cells for the content of a widget, by the last layout.
+
+    `Widget.size` asks the screen where the widget is, which lays all widgets out once more when one of them has changed or is not shown.
+    """
+    gutter = widget.gutter
+    width, height = widget.outer_size
+    return Size(max(0, width - gutter.width), max(0, height - gutter.height))
 
 
 def strip_of(line: Content, width: int, style: Style) -> Strip:

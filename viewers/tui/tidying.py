@@ -12,7 +12,7 @@ from collections.abc import Callable
 QUIET_S = 0.4
 """How long no key has come before a full collection."""
 LOOKED_EVERY_S = 0.2
-WORTH, PRESSING = 10, 60
+WORTH, PRESSING = 10, 20
 """Collections of what is young: after so many a full one is worth while, after so many it waits for no quiet."""
 NEVER = 1 << 30
 

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.style import Style
 
 from speckv_debug.viewers.tui import ink
-from speckv_debug.viewers.tui.drawing import strip_of
+from speckv_debug.viewers.tui.drawing import room_of, strip_of
 
 MOST_KEPT = 1000
 """Drawn lines that are kept, some ten screens."""
@@ -46,7 +46,7 @@ class LineList(ScrollView, can_focus=True):
         Binding("enter", "choose", "Open", tooltip="Open what the cursor stands on", id="list.open"),
     ]
 
-    cursor: reactive[int] = reactive(0)
+    cursor: reactive[int] = reactive(0, repaint=False)
 
     @dataclass
     class Moved(Message):
@@ -97,7 +97,7 @@ class LineList(ScrollView, can_focus=True):
 
     @property
     def _page(self) -> int:
-        return max(1, self.scrollable_content_region.height - self._top)
+        return max(1, room_of(self).height - self._top)
 
     def validate_cursor(self, cursor: int) -> int:
         return max(0, min(cursor, self.count - 1))
@@ -108,7 +108,7 @@ class LineList(ScrollView, can_focus=True):
             self._show_cursor()
             if self.scroll_offset.y == top:  # else all of it is drawn again
                 rows = (index - top + self._top for index in (old, new))
-                self.refresh(*(Region(0, row, self.size.width, 1) for row in rows))
+                self.refresh(*(Region(0, row, room_of(self).width, 1) for row in rows))
             self.post_message(self.Moved(new))
 
     def redraw(self) -> None:
@@ -138,7 +138,7 @@ class LineList(ScrollView, can_focus=True):
         self.scroll_to(y=max(0, line), animate=False, force=True, immediate=True)
 
     def render_line(self, y: int) -> Strip:
-        width = self.scrollable_content_region.width
+        width = room_of(self).width
         if self._top and y == 0:
             return strip_of(
                 self.heading(width) or Content(""), width, self.get_visual_style("line-list--heading")

@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from speckv_debug.viewers.tui.drawing import same, strip_of
+from speckv_debug.viewers.tui.drawing import room_of, same, strip_of
 
 NARROWEST = 4
 """Cells below which nothing is wrapped."""
@@ -47,10 +47,10 @@ class Lines(Widget):
         self.redraw()
 
     def redraw(self) -> None:
-        """Draw what is known now; without any room yet that waits until there is."""
-        size, old = self.content_region.size, self._drawn
+        """Draw what is known now; without any room, or while it is not shown, that waits until there is."""
+        size, old = room_of(self), self._drawn
         self._drawn = None
-        if not size.width:
+        if not size.width or not self.display:
             self._strips.clear()
             return
         new = self._fitted(size)
@@ -64,7 +64,7 @@ class Lines(Widget):
         for y in changed:
             self._strips.pop(y, None)
         if changed:
-            self.refresh(*(Region(0, y, self.content_region.width, 1) for y in changed))
+            self.refresh(*(Region(0, y, self._drawn_for.width, 1) for y in changed))
 
     def _fitted(self, size: Size) -> list[Content]:
         if self._drawn is None or self._drawn_for != size:
@@ -80,17 +80,17 @@ class Lines(Widget):
         return max((line.cell_length for line in self.lines(*container)), default=0)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        size = self.content_region.size
+        size = room_of(self)
         return len(self._fitted(size if size.width == width else Size(width, viewport.height)))
 
     def render_line(self, y: int) -> Strip:
-        width, ground = self.content_region.width, self.visual_style
+        room, ground = room_of(self), self.visual_style
         if ground is not self._ground:
             self._strips.clear()
             self._ground = ground
-        lines = self._fitted(self.content_region.size)
+        lines = self._fitted(room)
         if y not in self._strips:
-            self._strips[y] = strip_of(lines[y] if y < len(lines) else Content(""), width, ground)
+            self._strips[y] = strip_of(lines[y] if y < len(lines) else Content(""), room.width, ground)
         return self._strips[y]
 
 

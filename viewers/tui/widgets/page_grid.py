@@ -18,7 +18,7 @@ from textual.style import Style
 from speckv_debug.replay.page_map import Cells, PageMap, cells
 from speckv_debug.replay.pool_state import Use
 from speckv_debug.viewers.tui import ink
-from speckv_debug.viewers.tui.drawing import merged, strip_of, strip_of_runs
+from speckv_debug.viewers.tui.drawing import merged, room_of, strip_of, strip_of_runs
 from speckv_debug.viewers.tui.page_signs import SIGNS, sign_of
 
 GROUP = 8
@@ -43,7 +43,7 @@ class PageGrid(ScrollView, can_focus=True):
         Binding("enter", "choose", "History", tooltip="Show the history of this page", id="pages.history"),
     ]  # fmt: skip
 
-    page: reactive[int] = reactive(0)
+    page: reactive[int] = reactive(0, repaint=False)
     """The page under the cursor, by its number in the pool."""
 
     @dataclass
@@ -79,7 +79,7 @@ class PageGrid(ScrollView, can_focus=True):
         """Pages of a cell: what was chosen, else as few as let the whole pool be seen."""
         if self._per is not None or self._map is None:
             return self._per or 1
-        per, room = 1, max(1, self.size.height) * self.columns
+        per, room = 1, max(1, room_of(self).height) * self.columns
         while -(-len(self._map) // per) > room:
             per *= 2
         return per
@@ -87,7 +87,7 @@ class PageGrid(ScrollView, can_focus=True):
     @property
     def columns(self) -> int:
         """Cells of a line: whole groups of eight."""
-        width = self.scrollable_content_region.width - self._label - 2
+        width = room_of(self).width - self._label - 2
         return GROUP * max(1, (width + 1) // (GROUP + 1))
 
     @property
@@ -121,7 +121,7 @@ class PageGrid(ScrollView, can_focus=True):
             self._follow()
             if self.scroll_offset.y == top and self._map is not None:  # else all of it is drawn again
                 rows = {self._cell_of(page) // self.columns - top for page in (old, new)}
-                self.refresh(*(Region(0, row, self.size.width, 1) for row in rows))
+                self.refresh(*(Region(0, row, room_of(self).width, 1) for row in rows))
             self.post_message(self.Moved(new))
 
     @property
@@ -133,7 +133,7 @@ class PageGrid(ScrollView, can_focus=True):
         return 0 if self._map is None else (page - self._map.first) // self.per
 
     def _follow(self) -> None:
-        line, top, height = self._at // self.columns, self.scroll_offset.y, max(1, self.size.height)
+        line, top, height = self._at // self.columns, self.scroll_offset.y, max(1, room_of(self).height)
         wanted = min(max(top, line - height + 1), line)
         if wanted != top:
             self.scroll_to(y=wanted, animate=False, force=True, immediate=True)
@@ -142,7 +142,7 @@ class PageGrid(ScrollView, can_focus=True):
         self._gather()
 
     def render_line(self, y: int) -> Strip:
-        width, number = self.scrollable_content_region.width, self.scroll_offset.y + y
+        width, number = room_of(self).width, self.scroll_offset.y + y
         found, gathered, ground = self._map, self._cells, self.visual_style
         if found is None or gathered is None or (y and not len(found)):
             return Strip.blank(width, ground.rich_style)
@@ -190,7 +190,7 @@ class PageGrid(ScrollView, can_focus=True):
         self.page += by * self.per * self.columns
 
     def action_page(self, by: int) -> None:
-        self.action_rows(by * max(1, self.size.height))
+        self.action_rows(by * max(1, room_of(self).height))
 
     def action_first(self) -> None:
         self.page = 0
