@@ -43,6 +43,7 @@ SCREENS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 PLACES = re.compile(
     r"›.{0,60}|Page [\d,]+|[\d,]+ pages? a cell|one cell a page|escape closes|events [\d,]+ to [\d,]+"
 )
+JUDGED, STOPPED = "after it was judged", "check stopped"
 WAITING, JUDGING = "⋯", re.compile(r"reading|checking|replaying|judging")
 
 
@@ -80,9 +81,17 @@ def measure(screen: PtyScreen, args: argparse.Namespace) -> None:
     print(f"steps read   {since(screen.began, time.perf_counter())}", flush=True)
     through(screen, args, "while the recording is judged beside it")
     print("waiting for the verdict", flush=True)
-    screen.until(lambda lines: not JUDGING.search(lines[0]), args.patience)
-    print(f"judged after {since(screen.began, time.perf_counter())}", flush=True)
-    through(screen, args, "after it was judged")
+    judged = screen.until(lambda lines: not JUDGING.search(lines[0]), args.patience)
+    if judged is None:
+        print(f"not judged within {args.patience:,.0f} s: nothing is measured after the verdict", flush=True)
+    elif STOPPED in screen.lines[0]:
+        print(
+            f"the {STOPPED} after {since(screen.began, judged)}: nothing is measured after the verdict",
+            flush=True,
+        )
+    else:
+        print(f"judged after {since(screen.began, judged)}", flush=True)
+        through(screen, args, JUDGED)
     print(f"memory       {peak_mib(screen.pid):,.0f} MiB at most in the inspector's own process")
 
 
@@ -100,7 +109,7 @@ def through(screen: PtyScreen, args: argparse.Namespace, when: str) -> None:
         settle(screen, 1.0, patience_s=3 if name == "overview" else 120)
         took = [each for key in islice(cycle(keys), args.keys) if (each := timed(screen, key)) is not None]
         columns = zip(*took, strict=True) if took else [(), (), ()]
-        ended = "" if JUDGING.search(screen.lines[0]) or "after" in when else "  (judged meanwhile)"
+        ended = "" if JUDGING.search(screen.lines[0]) or when == JUDGED else "  (judged meanwhile)"
         missed = f"  {args.keys - len(took)} keys changed nothing" if len(took) < args.keys else ""
         print(f"{name:10} {'  '.join(f'{p95(column):>16}' for column in columns)}{ended}{missed}", flush=True)
 
