@@ -44,7 +44,7 @@ class ReadingScreen(InspectorScreen):
             partial(self._read, place),
             "reading",
             lane=LANE,
-            failed=self._failed,
+            failed=partial(self._failed, place),
         )
 
     def verify_read(self, place: Place, drawn: Drawn) -> None:
@@ -65,9 +65,10 @@ class ReadingScreen(InspectorScreen):
         if self.is_attached:
             self.verify_awaited()
 
-    def _failed(self, why: str) -> None:
-        self._stop_waiting()
-        self.verify_awaited(f"this verify can't be drawn: {why}")
+    def _failed(self, place: Place, why: str) -> None:
+        if place == self._wanted:
+            self._stop_waiting()
+            self.verify_awaited(f"this verify can't be drawn: {why}")
 
     def _stop_waiting(self) -> None:
         if self._soon is not None:

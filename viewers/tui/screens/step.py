@@ -65,6 +65,7 @@ class StepScreen(ReadingScreen):
         yield StepList(id="history")
 
     def on_mount(self) -> None:
+        self.query_one("#history").border_title = "All verifies of this request"
         self.focus_body()
 
     def focus_body(self) -> None:
@@ -95,7 +96,6 @@ class StepScreen(ReadingScreen):
     def _draw(self) -> None:
         place, marks = self._place, self.inspector.marks(self._place.process)
         history = self.query_one("#history", StepList)
-        history.border_title = "All verifies of this request"
         history.show(self._lookup, self._own, marks, place.index)
         self._name_place()
         self.read_verify(place)
@@ -130,10 +130,11 @@ class StepScreen(ReadingScreen):
             if place == self._place:
                 self.query_one(StepView).replayed(found)
 
-        self.ask(partial(process.recomputed, place.index), drawn, "replaying")
+        def failed(why: str) -> None:
+            if place == self._place:
+                self.query_one(StepView).replayed((), f"not computed: {why}")
 
-    def asking_failed(self, why: str) -> None:
-        self.query_one(StepView).replayed((), f"not computed: {why}")
+        self.ask(partial(process.recomputed, place.index), drawn, "replaying", failed=failed)
 
     def action_along(self, by: int) -> None:
         self._walk(self._own, by, "verify of this request")

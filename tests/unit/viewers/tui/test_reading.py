@@ -9,6 +9,7 @@ from speckv_debug.replay.verify_details import Recomputed
 from speckv_debug.viewers.tui.drawn import KEPT, Drawn, LastDrawn
 from speckv_debug.viewers.tui.inspection import OnProgress
 from speckv_debug.viewers.tui.places import Place
+from speckv_debug.viewers.tui.screens.step import StepScreen
 from tests.inspected import LABEL, SmallProcess, SmallRun, broken, inspection, text_of
 from tests.inspecting import inspecting, until
 from tests.smallest import smallest_step
@@ -86,6 +87,35 @@ async def test_why_a_verify_can_not_be_drawn() -> None:
 
     async with inspecting(inspection(broken, Lost()), Place(LABEL, 4)) as (app, pilot):
         await until(pilot, lambda: "can't be drawn: the part is gone" in text_of(app))
+
+
+async def test_what_can_not_be_read_says_nothing_of_the_verify_where_one_has_gone_on_to() -> None:
+    class Half(Reads):
+        """The first verify of the request can't be read, nor computed; the next one is at hand."""
+
+        def at_hand(self, index: int) -> Drawn | None:
+            return None if index == 4 else SmallProcess.drawn(self, index)
+
+        def drawn(self, index: int) -> Drawn:
+            self.go_on.wait(60)
+            raise RecordingError("the part is gone", "Look for it.")
+
+        def recomputed(self, index: int, on_progress: OnProgress) -> tuple[Recomputed, ...]:
+            self.computing.wait(60)
+            raise RecordingError("no input", "Look for it.")
+
+    process = Half()
+    async with inspecting(inspection(broken, process), Place(LABEL, 4), (200, 60)) as (app, pilot):
+        await pilot.press("c", "l")
+        await until(pilot, lambda: "Draft tree" in text_of(app))
+        process.go_on.set()
+        process.computing.set()
+        screen = app.screen
+        assert isinstance(screen, StepScreen)
+        await until(pilot, lambda: not screen.asking)
+        assert "the part is gone" not in text_of(app)
+        assert "no input" not in text_of(app)
+        assert "Draft tree" in text_of(app)
 
 
 def test_the_oldest_drawing_is_forgotten_first() -> None:
