@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.command import Provider
-from textual.events import Event, InputEvent
+from textual.events import Event, InputEvent, Key
 from textual.screen import Screen
 
 from speckv_debug.errors import SpeckvError, UsageError
@@ -39,6 +39,7 @@ from speckv_debug.viewers.tui.screens.state import StateScreen
 from speckv_debug.viewers.tui.screens.step import StepScreen
 from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from speckv_debug.viewers.tui.tidying import LOOKED_EVERY_S, Tidying
+from speckv_debug.viewers.tui.typed_ahead import TypedAhead
 from speckv_debug.viewers.tui.walk import Moment, next_finding
 
 WALKS = ("overview", "findings", "steps", "pages", "state", "life", "finding", "process", "back", "help")
@@ -89,6 +90,7 @@ class InspectorApp(FollowingApp):
         self._start_place = place
         self._visited: Entry | None = None
         self._tidying = Tidying()
+        self._typed_ahead = TypedAhead()
 
     def get_default_screen(self) -> Screen[None]:
         return OverviewScreen()
@@ -108,7 +110,17 @@ class InspectorApp(FollowingApp):
     async def on_event(self, event: Event) -> None:
         if isinstance(event, InputEvent):
             self._tidying.typed()
+        if isinstance(event, Key) and not event.is_forwarded:
+            if self._typed_ahead.overdue:
+                await self.prompt_closed()
+            if self._typed_ahead.keeps(event, self.focused):
+                return
         await super().on_event(event)
+
+    async def prompt_closed(self) -> None:
+        """Its screen has answered: keys that came meanwhile go to what is shown now."""
+        for key in self._typed_ahead.taken():
+            await self.on_event(key)
 
     @property
     def _shown(self) -> list[InspectorScreen]:

@@ -111,7 +111,7 @@ class InspectorScreen(AskingScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing before the widgets are there; no second prompt, its keys are text then."""
         if action in ("find", "go_to"):
-            return self.is_mounted and not self.query_one(Prompt).has_focus
+            return self.is_mounted and not isinstance(self.focused, Prompt)
         if action == "stop":
             return self.can_give_up
         if action == "part":
@@ -131,9 +131,11 @@ class InspectorScreen(AskingScreen):
         self.focus_body()
         if event.purpose == "go" and event.text.strip():
             self.inspector.go_to(event.text)
+        self.inspector.call_later(self.inspector.prompt_closed)
 
     def on_prompt_given_up(self) -> None:
         self.focus_body()
+        self.inspector.call_later(self.inspector.prompt_closed)
 
     def focus_body(self) -> None:
         """Give the keys back to what the screen is about."""

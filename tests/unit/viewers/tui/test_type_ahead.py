@@ -11,14 +11,38 @@ from speckv_debug.viewers.tui.app import InspectorApp
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.findings import FindingsScreen
 from speckv_debug.viewers.tui.screens.step import StepScreen
+from speckv_debug.viewers.tui.typed_ahead import LONGEST_S, TypedAhead
+from speckv_debug.viewers.tui.widgets.prompt import Prompt
 from tests.inspecting import here, inspecting, until
 from tests.smallest import LABEL
 
 
-async def test_keys_typed_ahead_go_where_they_were_meant() -> None:
+@pytest.mark.parametrize(
+    ("keys", "index"),
+    [
+        (("colon", *"812", "enter"), 36),
+        (("colon", *"812", "enter", "l", "l"), 42),
+        (("slash", *"chat", "escape", "l"), 3),
+        (("colon", *"812", "enter", "colon", *"813", "enter", "l"), 42),
+    ],
+    ids=["a place", "and on", "given up", "two places"],
+)
+async def test_keys_typed_ahead_go_where_they_were_meant(keys: tuple[str, ...], index: int) -> None:
     async with inspecting(place=Place(LABEL, 0)) as (app, pilot):
-        type_ahead(app, "colon", *"812", "enter")
-        await until(pilot, lambda: here(app) == (StepScreen, 36))
+        type_ahead(app, *keys)
+        await until(pilot, lambda: here(app) == (StepScreen, index))
+
+
+def test_keys_wait_no_longer_for_a_prompt_whose_screen_is_gone() -> None:
+    now = 5.0
+    ahead, prompt = TypedAhead(lambda: now), Prompt()
+    assert not ahead.keeps(Key("enter", None), prompt)
+    assert ahead.keeps(Key("l", "l"), prompt)
+    assert not ahead.overdue
+    now += LONGEST_S + 0.1
+    assert ahead.overdue
+    assert [key.key for key in ahead.taken()] == ["l"]
+    assert not ahead.keeps(Key("l", "l"), prompt)
 
 
 @pytest.mark.parametrize(
