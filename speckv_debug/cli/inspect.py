@@ -139,5 +139,10 @@ def _inspection(recording: Recording, policy: Policy, *, again: bool = False) ->
     laws = {rule.id: Law(rule.law, rule.look_at) for rule in RULES.values()}
     judge = Apart(partial(Judge, recording.path, policy), nice=BESIDE)
     return inspection_of(
-        recording, lambda told: judge.call("check", on_told=told), laws, judge.close, again=again
+        recording,
+        lambda told: judge.call("check", on_told=told),
+        laws,
+        stop_check=judge.close,
+        give_up_check=judge.cancel,
+        again=again,
     )

@@ -76,9 +76,13 @@ class PageMaps:
 
     @property
     def timeline(self) -> Timeline:
-        """Made when it is first needed: it reads the tables that move pages about."""
+        """As `read`, for who tells nobody how far it is."""
+        return self.read()
+
+    def read(self, on_progress: Callable[[float], None] = lambda share: None) -> Timeline:
+        """Made when it is first needed: it reads the tables that move pages about, which takes seconds of a long recording."""
         if self._timeline is None:
-            self._timeline = Timeline(self._process)
+            self._timeline = Timeline(self._process, on_progress=on_progress)
         return self._timeline
 
     def at(

@@ -38,6 +38,8 @@ APART = 4096
 """Events between two of them at least: so many are folded in an instant."""
 TOLD = 1 << 18
 """Events after which progress is told again."""
+READ, DECODED, FOUNDED, ORDERED = 0.35, 0.45, 0.75, 0.85
+"""Shares of the time until the first event can be folded, of a long recording: the tables are read, and so on."""
 FIXED = ("process", "info", "events", "namespaces", "facts", "trims", "page_size", "given")
 """What is the same at every `seq`."""
 
@@ -59,14 +61,25 @@ class Timeline:
         process: The process.
         until_seq: Later events are never asked for, so they are not read.
         checkpoints: How many states are kept at most.
+        on_progress: Told how much is done of what has to be read before the first event.
     """
 
     def __init__(
-        self, process: ProcessRecording, until_seq: int | None = None, *, checkpoints: int = CHECKPOINTS
+        self,
+        process: ProcessRecording,
+        until_seq: int | None = None,
+        *,
+        checkpoints: int = CHECKPOINTS,
+        on_progress: Callable[[float], None] = lambda share: None,
     ) -> None:
         self.process = process
-        self._ledger = Ledger(process, LedgerEvents(_columns(process, until_seq), process.info))
+        columns = _columns(process, until_seq, lambda share: on_progress(READ * share))
+        events = LedgerEvents(columns, process.info)
+        on_progress(DECODED)
+        self._ledger = Ledger(process, events)
+        on_progress(FOUNDED)
         self._order = self._ledger.events.order()
+        on_progress(ORDERED)
         self._breaks = self._ledger.breaks()
         self._every = max(APART, -(-len(self._order.seq) // checkpoints))
         self._fold = self._ledger.folder(len(self._order.seq))
@@ -185,9 +198,15 @@ def nearest_steps(process: ProcessRecording, step: int) -> tuple[int, ...]:
     return tuple(known[max(0, at - 1) : at + 1].tolist())
 
 
-def _columns(process: ProcessRecording, until_seq: int | None) -> GetColumns:
+def _columns(
+    process: ProcessRecording, until_seq: int | None, on_progress: Callable[[float], None]
+) -> GetColumns:
     """The ledger's tables, each read at once: a part that is damaged is left out of all its columns."""
-    tables = {name: _table(process, name, until_seq) for name in TABLES if name not in USES}
+    tables = {}
+    for number, name in enumerate(TABLES):
+        if name not in USES:
+            tables[name] = _table(process, name, until_seq)
+            on_progress((number + 1) / len(TABLES))
     made = {name: Columns(table) for name, table in tables.items()}
     made |= {name: Columns(empty_table(SCHEMAS[name])) for name in (*USES, *OF_USES)}
     return made.__getitem__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,12 +18,16 @@ from speckv_debug.replay.verify_details import Recomputed
 from speckv_debug.replay.verify_windows import VerifyWindows
 from speckv_debug.viewers.tui.drawn import Drawn
 from speckv_debug.viewers.tui.history import History, Question
+from speckv_debug.viewers.tui.inspection import OnProgress, part_of
 from speckv_debug.viewers.tui.moments import Moments
 from speckv_debug.viewers.tui.recorded_history import answer
 
-OnProgress = Callable[[float], None]
 MOST = 1 << 40
 """Steps of a recording that are told apart: all."""
+
+
+READ = 0.25
+"""The share of reading in the time that a pool over time takes."""
 
 
 class Answers:
@@ -54,13 +58,14 @@ class Answers:
 
     def moments(self, label: str, on_progress: OnProgress) -> Moments:
         """The ends of all steps."""
-        points = looking_points(self._of(label).timeline, MOST)
+        points = looking_points(self._of(label).read(on_progress), MOST)
         return Moments(points.axis, points.x, points.seq)
 
     def series(self, label: str, on_progress: OnProgress) -> tuple[PoolSeries, ...]:
         """The pools over time, the main one first; none if no event moves pages."""
         if label not in self._series:
-            self._series[label] = pool_series(self._of(label).timeline, on_progress=on_progress)
+            timeline = self._of(label).read(part_of(on_progress, 0, READ))
+            self._series[label] = pool_series(timeline, on_progress=part_of(on_progress, READ, 1))
         return self._series[label]
 
     def recomputed(self, label: str, index: int, on_progress: OnProgress) -> tuple[Recomputed, ...]:

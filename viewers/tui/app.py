@@ -78,6 +78,13 @@ class InspectorApp(FollowingApp):
         ),
         Binding("o", "process(1)", "Process", tooltip="Look at the next process", id="go.process"),
         Binding("O", "process(-1)", tooltip="Look at the process before", id="go.process-before", show=False),
+        Binding(
+            "X",
+            "check",
+            tooltip="Give up the check, or begin it anew where it was given up or stopped",
+            id="go.check",
+            show=False,
+        ),
         Binding("escape", "back", tooltip="Go back one level, or give up a filter", id="go.back", show=False),
         Binding("f1,question_mark", "help", "Help", tooltip="Say what keys and marks mean", id="view.help"),
         Binding("ctrl+t", "theme", tooltip="Change between light and dark", id="view.theme", show=False),
@@ -239,6 +246,18 @@ class InspectorApp(FollowingApp):
     def give_up(self) -> None:
         """End what is being worked out of the process that one looks at."""
         self.inspection.process(self._here().process).give_up()
+
+    def action_check(self) -> None:
+        if self.checking:
+            if len(self._lookups) < len(self.inspection.processes):
+                self.say("the check is given up as soon as the steps are read", "information")
+            self.give_up_check()
+        elif self.stopped:
+            self.check_again()
+            self.progress = "reading steps …"
+            self.watch_outcome(self.outcome)
+        else:
+            self.say("the check is over", "information")
 
     def action_overview(self) -> None:
         self._uncover(OverviewScreen)

@@ -52,12 +52,16 @@ class Stopped(Message):
     why: str
 
 
-def start(inspection: Inspection, post: Callable[[Message], object]) -> None:
+def start(
+    inspection: Inspection, post: Callable[[Message], object], given_up: threading.Event | None = None
+) -> None:
     """Begin; `post` must be safe to call from another thread.
 
-    The thread is a daemon, so that the inspector can be left while a long check is running.
+    The thread is a daemon, so that the inspector can be left while a long check is running. Once `given_up` is set no check
+    begins, and one that is running goes on no further than to what it tells next.
     """
-    threading.Thread(target=_run, args=(inspection, post), name=NAME, daemon=True).start()
+    asked = (inspection, post, given_up or threading.Event())
+    threading.Thread(target=_run, args=asked, name=NAME, daemon=True).start()
 
 
 def is_running() -> bool:
@@ -66,15 +70,24 @@ def is_running() -> bool:
 
 
 def _told(
-    post: Callable[[Message], object], lookups: Mapping[str, StepLookup], what: float | CheckResult
+    post: Callable[[Message], object],
+    lookups: Mapping[str, StepLookup],
+    given_up: threading.Event,
+    what: float | CheckResult,
 ) -> None:
+    _go_on(given_up)
     if isinstance(what, CheckResult):
         post(Checked(outcome_of(what, lookups, complete=False)))
     else:
         post(Progressed(what))
 
 
-def _run(inspection: Inspection, post: Callable[[Message], object]) -> None:
+def _go_on(given_up: threading.Event) -> None:
+    if given_up.is_set():
+        raise Cancelled
+
+
+def _run(inspection: Inspection, post: Callable[[Message], object], given_up: threading.Event) -> None:
     patience = sys.getswitchinterval()
     sys.setswitchinterval(SHORT_TURNS_S)
     try:
@@ -83,7 +96,8 @@ def _run(inspection: Inspection, post: Callable[[Message], object]) -> None:
             lookups[process.label] = process.lookup
             post(StepsRead(process.label, process.lookup))
         inspection.prepare()
-        post(Checked(outcome_of(inspection.check(partial(_told, post, lookups)), lookups)))
+        _go_on(given_up)
+        post(Checked(outcome_of(inspection.check(partial(_told, post, lookups, given_up)), lookups)))
     except SpeckvError as error:
         post(Stopped(f"{error.what}. {error.remedy}".strip()))
     except Cancelled:

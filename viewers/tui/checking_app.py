@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Mapping
 from typing import Literal
 
@@ -37,6 +38,7 @@ class CheckingApp(App[None]):
         self.stopped = ""
         self._lookups: dict[str, StepLookup] = {}
         self._seconds, self._share, self._judging = 0, 0.0, True
+        self._given_up = threading.Event()
 
     def read(self, process: str) -> None:
         """Read the verifies of one process now."""
@@ -51,8 +53,19 @@ class CheckingApp(App[None]):
 
     def begin_check(self) -> None:
         """Judge what is looked at now; an earlier outcome stays until there is another one."""
-        self._seconds, self._share, self._judging = 0, 0.0, True
-        checking.start(self.inspection, self.post_message)
+        self._seconds, self._share, self._judging, self.stopped = 0, 0.0, True, ""
+        self._given_up = threading.Event()
+        checking.start(self.inspection, self.post_message, self._given_up)
+
+    def give_up_check(self) -> None:
+        """End the check; what it has found so far stays."""
+        self._given_up.set()
+        self.inspection.give_up_check()
+
+    @property
+    def given_up(self) -> bool:
+        """Whether a person gave the last check up."""
+        return self._given_up.is_set()
 
     def on_steps_read(self, message: checking.StepsRead) -> None:
         self._lookups[message.process] = message.lookup
@@ -73,8 +86,10 @@ class CheckingApp(App[None]):
 
     def on_stopped(self, message: checking.Stopped) -> None:
         self._judging = False
-        self.stopped = f"the check stopped: {printable(message.why)}"
-        self.progress = "! check stopped"
+        self.stopped = f"the check stopped: {printable(message.why)}; X begins it anew"
+        if self.given_up:
+            self.stopped = "the check was given up; X begins it anew"
+        self.progress = "! check given up" if self.given_up else "! check stopped"
 
     def _tick(self) -> None:
         """A running check shows that it is alive."""

@@ -108,8 +108,8 @@ class FollowingApp(CheckingApp):
             self.say(ENDED, "information")
         if self.checking:
             self._behind = True
-        else:
-            self._check_again()
+        elif not self.given_up:
+            self.check_again()
 
     def on_checked(self, message: checking.Checked) -> None:
         message.prevent_default()  # else Textual calls the other one once more, behind this one
@@ -117,13 +117,13 @@ class FollowingApp(CheckingApp):
         if message.outcome.complete:
             self._let_go()
             if self._behind:
-                self._check_again()
+                self.check_again()
 
     def on_stopped(self, message: checking.Stopped) -> None:
         message.prevent_default()
         super().on_stopped(message)
-        if self._behind:
-            self._check_again()
+        if self._behind and not self.given_up:
+            self.check_again()
 
     def exit(self, result: None = None, return_code: int = 0, message: Any = None) -> None:
         """Leave; what is still asked is given up, for the threads that wait for it are waited for."""
@@ -131,8 +131,13 @@ class FollowingApp(CheckingApp):
             each.stop()
         super().exit(result, return_code, message)
 
-    def _check_again(self) -> None:
-        self._behind, self.stopped = False, ""
+    def give_up_check(self) -> None:
+        self._given_up.set()
+        self._judged.give_up_check()
+
+    def check_again(self) -> None:
+        """Judge the recording as long as it is now."""
+        self._behind = False
         self._judged = self.inspection
         self._let_go()
         self.begin_check()

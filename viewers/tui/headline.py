@@ -19,6 +19,8 @@ SIGNS = {
     "clean": ("✓", f"bold {ink.GOOD}"),
     "unknown": ("?", f"bold {ink.DOUBT}"),
 }
+ENDED = "!"
+"""Before what is said of a check that goes on no more."""
 WARNED = ("!", f"bold {ink.DOUBT}")
 """Where no error stands."""
 
@@ -35,13 +37,20 @@ def headline(
         progress: What is being done; empty when the check is over.
     """
     facts = Content.styled(f"  {_facts(inspection, lookups)}", ink.FAINT)
+    doing = progress if progress.startswith(ENDED) else f"⋯ {progress}"
     if outcome is None:
-        return Content.assemble((f"⋯ {progress}", ink.DOUBT), "\n", facts)
+        return Content.assemble((doing, ink.DOUBT), "\n", facts)
     if outcome.complete and progress:
-        before = f"⋯ {progress}; judged {outcome.part}: {_verdict(outcome)}"
+        before = f"{doing}; judged {outcome.part}: {_verdict(outcome)}"
         return Content.assemble((before, ink.DOUBT), "\n", facts)
     sign, style = WARNED if outcome.only_warned else SIGNS[sure(outcome.result)]
-    return Content.assemble((f"{sign} {_verdict(outcome)}", style), "\n", facts)
+    if outcome.complete:
+        return Content.assemble((f"{sign} {_verdict(outcome)}", style), "\n", facts)
+    if outcome.result.verdict != "findings":
+        return Content.assemble((f"{doing} · so far {_verdict(outcome)}", ink.DOUBT), "\n", facts)
+    return Content.assemble(
+        (f"{sign} {_verdict(outcome)}", style), (f" · so far, {doing}", ink.DOUBT), "\n", facts
+    )
 
 
 def sure(result: CheckResult) -> str:

@@ -25,6 +25,11 @@ OnProgress = Callable[[float], None]
 OnTold = Callable[[float | CheckResult], None]
 
 
+def part_of(on_progress: OnProgress, first: float, last: float) -> OnProgress:
+    """Told the share of a part of the work, tells that of all of it; the part goes from `first` to `last`."""
+    return lambda share: on_progress(first + share * (last - first))
+
+
 @dataclass(frozen=True, slots=True)
 class Law:
     """A rule in words: its sentence and the engine function to look at."""
@@ -114,6 +119,7 @@ class Inspection:
         name: The recording's file name.
         processes: In the order of the recording.
         check: Judges the recording; slow, runs beside the screen. Tells the share that is done, and what was found so far.
+        give_up_check: Ends the check that is running, which raises `Cancelled`; nothing where none is.
         stop: Ends all that runs for the screens in processes of their own.
         prepare: Starts the processes that keys will need, so that the first key need not wait for them.
         laws: Rule id → its words.
@@ -125,6 +131,7 @@ class Inspection:
     name: str
     processes: tuple[InspectedProcess, ...]
     check: Callable[[OnTold], CheckResult]
+    give_up_check: Callable[[], None] = lambda: None
     stop: Callable[[], None] = lambda: None
     prepare: Callable[[], None] = lambda: None
     laws: Mapping[str, Law] = field(default_factory=dict)

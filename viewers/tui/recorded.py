@@ -146,8 +146,9 @@ def inspection_of(
     recording: Recording,
     check: Callable[[OnTold], CheckResult],
     laws: Mapping[str, Law],
-    stop_check: Callable[[], None] = lambda: None,
     *,
+    stop_check: Callable[[], None] = lambda: None,
+    give_up_check: Callable[[], None] = lambda: None,
     again: bool = False,
 ) -> Inspection:
     """Look at `recording`; nothing is read yet. `again`: it has grown, and is looked at until it has grown further."""
@@ -171,6 +172,7 @@ def inspection_of(
             RecordedProcess(process, answers, replays, through, draws) for process in recording.processes
         ),
         check=check,
+        give_up_check=give_up_check,
         stop=stop,
         prepare=prepare if soon else lambda: None,
         laws=laws,

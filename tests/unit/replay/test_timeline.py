@@ -48,6 +48,13 @@ def test_a_jump_back_gives_the_same_ledger_as_a_fresh_fold(
         )
 
 
+def test_how_far_the_reading_is_before_the_first_event_is_told(tmp_path: Path) -> None:
+    told: list[float] = []
+    Timeline(opened("eagle_k4_p64_sync", tmp_path), on_progress=told.append)
+    assert told == sorted(told)
+    assert len(told) > 10 and told[0] > 0 and told[-1] < 1
+
+
 def test_what_is_lost_on_the_way_is_lost_after_a_jump_back_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from speckv_debug.viewers.tui.inspection import OnProgress
+from speckv_debug.viewers.tui.inspection import OnProgress, part_of
 from speckv_debug.viewers.tui.moments import Moments
 from speckv_debug.viewers.tui.outline import Entry
 from speckv_debug.viewers.tui.screens.inspector import InspectorScreen
 from speckv_debug.viewers.tui.widgets.scrub_bar import ScrubBar
 
 FAR = 100
+HALF = 0.5
+"""The share of the first look that reading takes, more or less."""
 LAST = 1 << 62
 """Behind every event."""
 
@@ -93,9 +95,12 @@ class ScrubbingScreen(InspectorScreen):
         seq, self._grown = LAST if self._with_end else self._seq, False
 
         def work(tell: OnProgress) -> tuple[Moments, int, bool, Any]:
-            known = moments or self.inspector.inspection.process(process).moments(tell)
+            known, rest = moments, tell
+            if known is None:
+                known = self.inspector.inspection.process(process).moments(part_of(tell, 0, HALF))
+                rest = part_of(tell, HALF, 1)
             at = int(known.seq[known.of_seq(seq)]) if len(known) else seq
-            return known, at, seq == LAST, self.look(at, tell)
+            return known, at, seq == LAST, self.look(at, rest)
 
         self.ask(work, self._found, "replaying", stale=True)
         self.draw_bar()
