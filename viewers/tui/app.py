@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import ClassVar
 
@@ -43,6 +45,11 @@ from speckv_debug.viewers.tui.typed_ahead import TypedAhead
 from speckv_debug.viewers.tui.walk import Moment, next_finding
 
 WALKS = ("overview", "findings", "steps", "pages", "state", "life", "finding", "process", "back", "help")
+
+
+AT_ONCE = 64
+"""Questions that can wait for one another: those of screens that were left wait on, and each has a thread; a pool of Python's own size,
+a few more than processors, would keep the next screen at `reading`."""
 
 
 class InspectorApp(FollowingApp):
@@ -103,6 +110,7 @@ class InspectorApp(FollowingApp):
         return OverviewScreen()
 
     def on_mount(self) -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(AT_ONCE, "ask"))
         self._tidying.begin()
         self.set_interval(LOOKED_EVERY_S, self._tidying.tick)
         if self._start_place is not None:

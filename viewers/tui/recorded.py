@@ -25,8 +25,8 @@ from speckv_debug.viewers.tui.inspection import Inspection, Law, OnProgress, OnT
 from speckv_debug.viewers.tui.lookup import StepLookup
 from speckv_debug.viewers.tui.moments import Moments
 
-FOR_KEYS, BESIDE = 2, 10
-"""How much the processes give way to the screen: those that answer a key, those that work on their own."""
+FOR_KEYS, FOR_CHARTS, BESIDE = 2, 5, 10
+"""How much the processes give way to the screen: those that answer a key, the one whose chart is in sight, the one that judges."""
 
 LONG = 200_000
 """Events from which on verifies are read in a process of its own: whole parts are held in memory for them."""
@@ -154,7 +154,7 @@ def inspection_of(
     """Look at `recording`; nothing is read yet. `again`: it has grown, and is looked at until it has grown further."""
     make = partial(Answers, recording.path)
     soon = not again and sum(process.rows for process in recording.processes) >= LONG
-    answers, replays, through = (Apart(make, nice=nice) for nice in (FOR_KEYS, FOR_KEYS, BESIDE))
+    answers, replays, through = (Apart(make, nice=nice) for nice in (FOR_KEYS, FOR_KEYS, FOR_CHARTS))
     draws = Apart(make, nice=FOR_KEYS) if soon else Within(make)
 
     def stop() -> None:

@@ -18,12 +18,16 @@ from speckv_debug.viewers.tui.page_signs import ALWAYS, OF_OTHERS, SIGNS, words_
 
 @dataclass(frozen=True, slots=True)
 class StateLine:
-    """A line of text; `heading` begins a part, `doubt` is about what is not known; `question` asks for its history."""
+    """A line of text; `heading` begins a part, `doubt` is about what is not known; `question` asks for its history.
+
+    `parts` are shares of a whole, drawn behind it as a bar where there is room.
+    """
 
     text: str
     heading: bool = False
     doubt: bool = False
     question: Question | None = None
+    parts: tuple[float, ...] = ()
 
 
 def state_lines(found: Snapshot) -> Iterator[StateLine]:
@@ -48,7 +52,9 @@ def _pool(pool: PoolState, account: Account | None) -> Iterator[StateLine]:
     counts = pool.counts
     for use, (sign, _, _) in SIGNS.items():
         if counts[use] or use in (ALWAYS if pool.held_as is None else OF_OTHERS):
-            yield StateLine(f"{counts[use]:>9,}  {sign:^7}  {words_of(use, pool)}{_about(pool, use)}")
+            share = counts[use] / max(1, len(pool.use))
+            text = f"{counts[use]:>9,}  {sign:^7}  {words_of(use, pool)}{_about(pool, use)}"
+            yield StateLine(text, parts=(share,))
     if pool.dangling:
         yield StateLine(
             f"{len(pool.dangling):>9,}  {'':7}  freed, still in a row: pages {ranges(pool.dangling)}"
@@ -119,6 +125,7 @@ def _requests(requests: tuple[LiveRequest, ...]) -> Iterator[StateLine]:
         yield StateLine(
             f"{'row':>9}  {'request':<14} {'epoch':>5} {'committed':>10} {'allocated':>10} {'reserve':>8} {'pages':>7}"
         )
+    longest = max((each.allocated or each.committed or 0 for each in requests), default=0)
     for each in requests:
         lengths = each.committed, each.allocated
         reserve = None if None in lengths else (each.allocated or 0) - (each.committed or 0)
@@ -127,6 +134,9 @@ def _requests(requests: tuple[LiveRequest, ...]) -> Iterator[StateLine]:
         yield StateLine(
             f"{each.row:>9}  {name:<14} {each.epoch:>5} {cells[0]:>10} {cells[1]:>10} {cells[2]:>8} {cells[3]:>7}",
             question=None if each.request is None else Question(LIFE, each.request),
+            parts=()
+            if reserve is None
+            else ((each.committed or 0) / max(1, longest), reserve / max(1, longest)),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from speckv_debug.model.finding import Finding, Severity
@@ -17,6 +18,12 @@ SIGNS = {
 }
 
 
+ROOMY = 70
+"""Cells from which on messages begin below one another."""
+MEASURED, MOST_PLACE = 1000, 34
+"""Findings whose places are measured for it, and the widest that the others wait for."""
+
+
 class FindingList(LineList):
     """One line a finding: severity, rule, place, message."""
 
@@ -24,11 +31,14 @@ class FindingList(LineList):
         super().__init__(id=id)
         self._entries: tuple[Entry, ...] = ()
         self._several_processes = False
+        self._place_width = 0
 
     def show(self, entries: tuple[Entry, ...], at: int = 0) -> None:
         """List these entries of the outline."""
         self._entries = entries
         self._several_processes = len({entry.finding.process for entry in entries}) > 1
+        places = [where(entry.finding, self._several_processes) for entry in entries[:MEASURED]]
+        self._place_width = min(MOST_PLACE, max(map(cell_len, places), default=0))
         self.lines_changed(at)
 
     def wait(self, why: str) -> None:
@@ -49,12 +59,14 @@ class FindingList(LineList):
         entry = self._entries[index]
         finding = entry.finding
         more = f"  (and {finding.repeats:,} more)" if finding.repeats else ""
+        place = where(finding, self._several_processes)
+        gap = " " * (self._place_width - cell_len(place) if width >= ROOMY else 0)
         return Content.assemble(
             ("  " * (entry.depth - 1) + "└ " if entry.depth else "", ink.FAINT),
             SIGNS[finding.severity],
             "  ",
             (f"{finding.rule:<{max(1, 13 - 2 * entry.depth)}}", ink.STRONG),
-            (f" {where(finding, self._several_processes)}  ", ink.PLACE),
+            (f" {place}{gap}  ", ink.PLACE),
             printable(finding.message),
             (more, ink.FAINT),
         )

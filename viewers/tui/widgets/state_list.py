@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from rich.cells import cell_len
 from textual.content import Content
 
 from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.state_lines import StateLine
 from speckv_debug.viewers.tui.widgets.line_list import LineList
+
+BARS_AT, LEAST_BAR, LONGEST_BAR = 72, 24, 100
+"""Where bars begin, and how many cells the whole has at least and at most."""
+
+
+def _bar(parts: tuple[float, ...], cells: int) -> Iterator[tuple[str, str]]:
+    """█ for the first share and ░ for the one behind it; what is not nothing is seen."""
+    for share, sign, style in zip(parts, ("█", "░"), (ink.GOOD, ink.FAINT), strict=False):
+        yield sign * (max(1, round(share * cells)) if share > 0 else 0), style
 
 
 class StateList(LineList):
@@ -55,6 +67,12 @@ class StateList(LineList):
     def line(self, index: int, width: int) -> Content:
         line = self._lines[index]
         style = f"bold {ink.PLACE}" if line.heading else ink.DOUBT if line.doubt else ""
+        room = width - BARS_AT - 4
+        if line.parts and room >= LEAST_BAR and cell_len(line.text) < BARS_AT:
+            return Content.assemble(
+                (line.text + " " * (BARS_AT + 2 - cell_len(line.text)), style),
+                *_bar(line.parts, min(room, LONGEST_BAR)),
+            )
         if "✗ " in line.text and "holder" in line.text:
             text, _, mark = line.text.partition("✗ ")
             return Content.assemble(text, (f"✗ {mark}", ink.BAD))

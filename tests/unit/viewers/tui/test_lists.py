@@ -98,6 +98,9 @@ async def test_findings_are_indented_below_their_cause() -> None:
             "└ ✗ E  LEN-TOKEN   step 813 · request 7  position 4098 holds B, the output says C  (and 391 more)"
         )
         assert findings.line(2, 120).plain == (
+            "! W  OWN-LEAK      request 8             2 pages of the finished request 8 have no holder"
+        )
+        assert findings.line(2, 69).plain == (
             "! W  OWN-LEAK      request 8  2 pages of the finished request 8 have no holder"
         )
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
+
+import pytest
 
 from speckv_debug.errors import RecordingError
 from speckv_debug.replay.verify_details import Recomputed
 from speckv_debug.viewers.tui.drawn import KEPT, Drawn, LastDrawn
+from speckv_debug.viewers.tui.history import History, Question
 from speckv_debug.viewers.tui.inspection import OnProgress
 from speckv_debug.viewers.tui.places import Place
 from speckv_debug.viewers.tui.screens.step import StepScreen
@@ -116,6 +120,27 @@ async def test_what_can_not_be_read_says_nothing_of_the_verify_where_one_has_gon
         assert "the part is gone" not in text_of(app)
         assert "no input" not in text_of(app)
         assert "Draft tree" in text_of(app)
+
+
+async def test_questions_of_screens_that_were_left_keep_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # Python's own pool has a few threads more than that
+
+    class Waits(SmallProcess):
+        def history(self, question: Question) -> History:
+            go_on.wait(60)
+            return super().history(question)
+
+    go_on = threading.Event()
+    async with inspecting(inspection(broken, Waits(SmallRun())), Place(LABEL, 4)) as (app, pilot):
+        for _ in range(8):
+            await pilot.press("t")
+            await until(pilot, lambda: "searching" in text_of(app))
+            await pilot.press("escape")
+        await pilot.press("e")
+        await until(pilot, lambda: "accept_index" in text_of(app))
+        go_on.set()
 
 
 def test_the_oldest_drawing_is_forgotten_first() -> None:
