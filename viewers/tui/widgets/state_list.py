@@ -17,7 +17,7 @@ BARS_AT, LEAST_BAR, LONGEST_BAR = 72, 24, 100
 
 def _bar(parts: tuple[float, ...], cells: int) -> Iterator[tuple[str, str]]:
     """█ for the first share and ░ for the one behind it; what is not nothing is seen."""
-    for share, sign, style in zip(parts, ("█", "░"), (ink.GOOD, ink.FAINT), strict=False):
+    for share, sign, style in zip(parts, ("█", "░"), ("", ink.FAINT), strict=False):
         yield sign * (max(1, round(share * cells)) if share > 0 else 0), style
 
 
