@@ -34,8 +34,10 @@ def slots_of_the_own_group(forwards: GroupedForwards) -> Judgement:
     reasons = {
         "no entry of the group's table is known at these positions": forwards.undue,
         "the request's row has ended before": forwards.over & forwards.strayed,
+        "the group's table was not recorded whole": forwards.strayed & ~forwards.evident,
     }
-    return verdict(mask(forwards.strayed & ~forwards.over), lambda i: _explain(forwards, i), reasons)
+    failed = mask(forwards.strayed & ~forwards.over & forwards.evident)
+    return verdict(failed, lambda i: _explain(forwards, i), reasons)
 
 
 def _explain(forwards: GroupedForwards, i: int) -> Details:

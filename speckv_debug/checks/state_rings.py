@@ -53,6 +53,7 @@ def rings_hold_what_is_read(rings: RingReads) -> Judgement:
         "the state is bound to pages": unplaced,
         "no action, row, ring_rows and positions": ~rings.cells.told,
         "what a ring row holds was not seen": left_open,
+        "not all that the verify writes was seen": writes.untold,
     }
     failed = (stale | rings.crowded | writes.short | rings.strayed) & ~other
     return verdict(failed, lambda i: _explain(rings, i, writes), reasons)

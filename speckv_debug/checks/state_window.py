@@ -45,9 +45,11 @@ def window_is_kept(evictions: WindowEvictions) -> Judgement:
         "no committed length": evictions.committed == NULL,
         "what the prefix tree has of the request was not recorded": unseen,
         "how often the engine evicts is not known": overdue & (evictions.patience is None),
+        "reports of lengths were not recorded whole": overdue & (not evictions.info.records("lengths")),
     }
     wrong = negative | early | (back & ~evictions.trimmed)
-    failed = (wrong | (overdue & (evictions.patience is not None))) & ~_reset(evictions)
+    told = evictions.patience is not None and evictions.info.records("lengths")
+    failed = (wrong | (overdue & told)) & ~_reset(evictions)
     return verdict(failed, lambda i: _explain(evictions, i), reasons)
 
 

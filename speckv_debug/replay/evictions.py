@@ -65,9 +65,13 @@ class WindowEvictions(Picked):
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """From the report before to this one; from the beginning where it counts what the tree was ever given."""
+        """From the report before to this one; from the prompt's last one where it counts what was committed since, from the
+        beginning where it counts what the tree was ever given.
+        """
         seq = self.ints("seq")
-        return np.where(self.past, 0, self._reported), seq
+        prompt = np.append(self.columns.ints("seq"), 0)[self._prefilled]
+        since = np.where(self.waiting > 0, np.minimum(self._reported, prompt), self._reported)
+        return np.where(self.past, 0, since), seq
 
     @cached_property
     def _reported(self) -> Int64s:
@@ -106,8 +110,12 @@ class WindowEvictions(Picked):
     @cached_property
     def _prompt(self) -> Int64s:
         """The length that the latest part of the prompt before each report committed, NULL if unknown."""
-        prefilled = self.lengths.previous_of(("extend",), self.ints("seq"), self.life)
-        return np.append(self.columns.ints("committed"), NULL)[prefilled]
+        return np.append(self.columns.ints("committed"), NULL)[self._prefilled]
+
+    @cached_property
+    def _prefilled(self) -> Int64s:
+        """That report of the prompt, -1 if there is none."""
+        return self.lengths.previous_of(("extend",), self.ints("seq"), self.life)
 
     @property
     def tree_told(self) -> bool:

@@ -109,6 +109,16 @@ class GroupedForwards:
         return any_per_list(self.apart, self.slots.owners, len(self))
 
     @cached_property
+    def evident(self) -> Mask:
+        """Instances whose table was recorded whole: what was written last still stands."""
+        of_table = [self._recorded(name) for name in self.tables]
+        return mask(np.array([*of_table, False])[self.due])
+
+    def _recorded(self, table: str) -> bool:
+        records = self.info.records
+        return records("table_write") and (not self._follows_map(table) or records("swa_map"))
+
+    @cached_property
     def from_other(self) -> Int64s:
         """Which other table holds exactly what was used where it is not what is due; -1 if none does, or nothing is apart."""
         found = np.full(len(self), -1, dtype=np.int64)
@@ -185,9 +195,13 @@ class GroupedForwards:
     def _entries_of(self, table: str) -> Int64s:
         if table in self._derived:
             return self._derived_entries(table)
-        written = self._written(table)
-        mapped = self._pools.get(table) == SWA and not (written != NULL).any()
-        return self._mapped(self._written(self.info.main_pool)) if mapped else written
+        if self._follows_map(table):
+            return self._mapped(self._written(self.info.main_pool))
+        return self._written(table)
+
+    def _follows_map(self, table: str) -> bool:
+        """Whether it is a window's that has no table of its own."""
+        return self._pools.get(table) == SWA and not (self._written(table) != NULL).any()
 
     def _written(self, table: str) -> Int64s:
         take = [self.columns.ints(name)[self._rows] for name in ("seq", "step", "row", "epoch", "start")]

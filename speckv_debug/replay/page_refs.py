@@ -291,8 +291,9 @@ class PageRefs(EventUnion):
 
     @property
     def surely_left(self) -> Mask:
-        """Ends of rows that surely still name or hold a page."""
-        return mask((self.left_named & self.names_recorded) | (self.left_held & self.recorded))
+        """Ends of rows that surely still name or hold a page: the row's next life, which may do so at once, would have been seen."""
+        left = (self.left_named & self.names_recorded) | (self.left_held & self.recorded)
+        return mask(left & self.info.records("row_alloc"))
 
     def held_by(self, row: int, until: int) -> list[int]:
         """Pages that a row holds at `until`."""

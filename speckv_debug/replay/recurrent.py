@@ -79,12 +79,14 @@ class RecurrentState(EventUnion):
     def accept(self) -> Int64s:
         """The accept that a commit keeps a row of: that of its step, else the last one before of the same life; -1 if none is known.
 
-        A commit may be deferred to the start of the next verify, before whose accept it then comes.
+        A commit may be deferred to the start of the next verify, before whose accept it then comes. Where accepts were not
+        recorded whole only that of its step is known to be the one.
         """
         verifies, row, seq = self.verifies, self.commit.ints("row"), self.commit.ints("seq")
         of_step = only_verify(verifies, verifies.row, self.commit.ints("step"), row)
         done = (of_step >= 0) & (np.append(verifies.seq, 0)[of_step] < seq)
-        found = np.where(done, of_step, latest_with((verifies.row,), verifies.seq, (row,), seq))
+        before = latest_with((verifies.row,), verifies.seq, (row,), seq)
+        found = np.where(done, of_step, before if self.info.records("accept") else -1)
         return np.where(self._other_life(found), -1, found)
 
     def _other_life(self, accept: Int64s) -> Mask:
@@ -93,11 +95,12 @@ class RecurrentState(EventUnion):
         at = latest_with((alloc.ints("row"),), alloc.ints("seq"), (self.commit.ints("row"),), seq)
         then, now = np.append(verifies.epoch, NULL)[accept], np.append(alloc.ints("epoch"), NULL)[at]
         since = np.append(alloc.ints("seq"), NULL)[at] > np.append(verifies.seq, NULL)[accept]
-        known = (then != NULL) & (now != NULL) & (since | self.info.records("row_alloc"))
+        known = (then != NULL) & (now != NULL) & since
+        listed = self.info.records("row_alloc")
         mine = requests_in(self.commit, verifies)
         its = np.append(verifies.request.codes.astype(np.int64), -1)[accept]
         named = (its >= 0) & self.commit.texts("request").known & (mine != its)
-        return mask((accept >= 0) & np.where(known, then != now, named))
+        return mask((accept >= 0) & np.where(known, then != now, named & (since | (not listed))))
 
     @cached_property
     def kept(self) -> Int64s:

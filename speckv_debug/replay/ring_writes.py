@@ -88,9 +88,30 @@ class VerifyWrites:
     @cached_property
     def short(self) -> Mask:
         """Events of `state_access` that begin the writes of a verify which leave out a position."""
+        return self._at(self.left_out[0][self._seen[self.left_out[0]]])
+
+    @property
+    def untold(self) -> Mask:
+        """The same where others of its writes may lie before the recording, or may not have been recorded."""
+        return self._at(self.left_out[0][~self._seen[self.left_out[0]]])
+
+    def _at(self, verifies: Int64s) -> Mask:
         found = np.zeros(len(self.rings), dtype=np.bool_)
-        found[self.event[self.left_out[0]]] = True
+        found[self.event[verifies]] = True
         return found
+
+    @property
+    def _seen(self) -> Mask:
+        """Verifies and pools of which all writes were recorded: another step's verify comes before the first of them."""
+        rings, verifies = self.rings, self._verifies
+        if rings.whole:
+            return mask(np.ones(len(self.event)))
+        own, seq = verifies.step[rings.verify[self.event]], rings.access.ints("seq")[self.event]
+        first = np.full(len(self.event), np.iinfo(np.int64).max)
+        for step in np.unique(own).tolist():
+            others = verifies.seq[verifies.step != step]
+            first[own == step] = others.min(initial=np.iinfo(np.int64).max)
+        return mask((first < seq) & rings.info.records("state_access"))
 
     def missing(self, event: int) -> list[int]:
         """Positions that the verify behind an event leaves out, ascending."""

@@ -162,3 +162,13 @@ def test_entries_of_c4_that_are_granted_follow_from_nothing(judge: Judge) -> Non
     lines = (*WRITTEN, grant, forward(0, [17], "c4"))
     assert reasons(judged(judge, *lines, pools=(FULL, SWA, C4))) == {why: 1}
     assert reasons(judged(judge, forward(0, [10], "c4"), pools=(FULL, C4))) == {why: 1}
+
+
+def test_a_table_that_was_not_recorded_whole_says_nothing_for_sure(judge: Judge) -> None:
+    why = "the group's table was not recorded whole"
+    lines = (*WRITTEN, forward(1, [41, 42], "swa"))
+    for tables in (["forward", "table_write"], ["forward", "swa_map"]):
+        result = judge("LOC-GROUP", *lines, pools=[FULL, SWA], tables=tables)
+        assert reasons(result) == {why: 1}
+    own = (WRITTEN[0], table(0, [20, 21, 22], pool="swa"), forward(0, [40, 41], "swa"))
+    assert judge("LOC-GROUP", *own, pools=[FULL, SWA], tables=["forward", "table_write"]).findings

@@ -411,3 +411,14 @@ def test_a_granted_page_without_a_reference_is_unknown(judge: Build, lines: list
     result = judge("OWN-REF", *HELD, *lines, **HEAD)
     assert not result.findings
     assert [each.why for each in result.unknown] == [why] * bool(why)
+
+
+def test_an_ended_row_that_still_holds_is_evidence_only_where_its_next_life_would_be_seen(
+    judge: Build,
+) -> None:
+    lines = [*HELD, end(1), USE]
+    assert judge("OWN-REF", *lines, **HEAD).findings
+    part = HEAD | {"tables": [table for table in TABLES if table != "row_alloc"]}
+    result = judge("OWN-REF", *lines, **part)
+    assert not result.findings
+    assert [u.why for u in result.unknown] == ["references, names of pages or grants were not recorded whole"]

@@ -222,3 +222,27 @@ def test_a_session_keeps_the_life_of_its_row(judge: Build, verify: Build) -> Non
     lines = [{"event": "row_alloc", "request": "a", "row": 1, "epoch": 1}, verify()]
     assert found(judge("ST-MAMBA", *lines, commit(2, request="b", step=3), **head))
     assert not found(judge("ST-MAMBA", *lines, commit(3, request="b", step=3), **head))
+
+
+def test_a_commit_whose_accept_may_be_lost_is_not_judged_by_the_one_before(
+    judge: Build, verify: Build
+) -> None:
+    lines = verify(), commit(2, step=2)
+    assert found(judge("ST-MAMBA", *lines, **HEAD)), "it is deferred"
+    part = HEAD | {"tables": ["state_commit", "cache"]}
+    result = judge("ST-MAMBA", *lines, **part)
+    assert not found(result) and "no accept whose path is known" in {each.why for each in result.unknown}
+
+
+def test_a_lost_beginning_of_a_life_does_not_take_its_commits_away(judge: Build, verify: Build) -> None:
+    """The row's last allocation that was recorded is of the life before."""
+    before = {"event": "row_alloc", "request": "z", "row": 1, "epoch": 0, "step": 1}
+    lines = [
+        before | {"seq": 0},
+        verify(seq=2),
+        commit(3, seq=3),
+        other(verify, seq=4),
+        commit(0, step=2, seq=5),
+    ]
+    head = HEAD | {"tables": [*HEAD["tables"], "row_alloc"]}
+    assert not found(judge("ST-MAMBA", *lines, **head))

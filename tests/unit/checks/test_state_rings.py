@@ -386,3 +386,16 @@ def test_a_request_uses_the_ring_of_its_own_row(judge: Build, verify: Build) -> 
             "of whom nothing is told"
         )
     assert not judge("ST-RING", ALLOC, stray, told, told | {"row": 2}, **HEAD).findings, "its rows differ"
+
+
+def test_a_verify_of_which_not_all_writes_were_seen(judge: Build, verify: Build) -> None:
+    """A recording may begin behind the first of them."""
+    why = "not all that the verify writes was seen"
+    lines = write(12, 13), verify(positions=[10, 11, 12, 13])
+    assert [f.message for f in judge("ST-RING", *lines, **HEAD).findings]
+    part = HEAD | {"tables": ["accept", "state_clear", "row_alloc"]}
+    for head in (LATE, part):
+        result = judge("ST-RING", *lines, **head)
+        assert not result.findings and [each.why for each in result.unknown] == [why]
+    before = verify(step=0, seq_len=9, new_seq_len=10, request="c", row=3)
+    assert judge("ST-RING", before, *lines, **LATE).findings, "what another step left lies between"

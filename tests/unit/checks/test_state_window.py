@@ -187,3 +187,16 @@ def test_without_a_pool_of_its_own_the_main_pool_has_the_page(judge: Build) -> N
     head = HEAD | {"pools": POOLS[:1]}
     assert judge("ST-SWA", PROMPT, lengths(71, 33), **head).findings
     assert not judge("ST-SWA", PROMPT, lengths(71, 33), **(head | {"pools": []})).findings
+
+
+def test_what_waits_is_counted_from_the_prompt_all_of_which_has_to_be_seen(judge: Build) -> None:
+    lines = [PROMPT | {"seq": 0}, lengths(128, 32) | {"seq": 1}, lengths(130, 32) | {"seq": 2}]
+    assert len(judge("ST-SWA", *lines, **HEAD).findings) == 1
+    behind = [lines[0], *(line | {"seq": line["seq"] + 1} for line in lines[1:])]
+    result = judge("ST-SWA", *behind, **HEAD)
+    assert not result.findings and sum(each.instances for each in result.unknown) == 2, (
+        "a part of the prompt may be lost"
+    )
+    part = judge("ST-SWA", *lines, **(HEAD | {"tables": ["release", "cache"]}))
+    assert not part.findings
+    assert [each.why for each in part.unknown] == ["reports of lengths were not recorded whole"]
