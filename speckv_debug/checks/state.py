@@ -46,9 +46,7 @@ def only_rejected_rows_are_cleared(clears: RingClears) -> Judgement:
         return verdict(np.zeros(0, dtype=np.bool_), lambda i: _explain(clears, i))
     online = np.full(len(clears), bool(clears.info.settings.get("online_c128")))
     values = clears.wrong_values & clears.sized
-    recorded = clears.info.records("accept")
-    nobodys = clears.nobodys & recorded
-    failed = clears.wrong_request | nobodys | clears.resized | clears.wrong_rows | values
+    failed = clears.wrong_request | clears.nobodys | clears.resized | clears.wrong_rows | values
     failed &= ~online & ~clears.uno
     reasons = {
         "the online variant of C128 clears by its own layout": online,
@@ -66,7 +64,7 @@ def only_rejected_rows_are_cleared(clears: RingClears) -> Judgement:
 def _explain(clears: RingClears, i: int) -> Details:
     if clears.wrong_request[i]:
         return _explain_owner(clears, i)
-    if clears.nobodys[i] and clears.info.records("accept"):
+    if clears.nobodys[i]:
         return _explain_nobody(clears, i)
     if clears.resized[i]:
         return _explain_size(clears, i)

@@ -6,6 +6,7 @@ import numpy as np
 
 from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
+from speckv_debug.replay.searching import NEVER
 from speckv_debug.replay.verifies import VerifyBatch
 
 
@@ -47,8 +48,16 @@ class ClearOwners:
             other = seq[step != self._step[i]]
             at = int(np.searchsorted(other, self._seq[i]))
             first[i] = other[at - 1] if at else 0
-            last[i] = other[at] if at < len(other) else self._seq[i]
+            last[i] = other[at] if at < len(other) else NEVER
         return first, last
+
+    @property
+    def begun(self) -> Mask:
+        """Clears before whose step a verify of another one was seen, so that all of the step's would have been."""
+        verifies, found = self._verifies, np.zeros(len(self._seq), dtype=np.bool_)
+        for i in np.flatnonzero(self.nobodys).tolist():
+            found[i] = bool(((verifies.step != self._step[i]) & (verifies.seq < self._seq[i])).any())
+        return mask(found)
 
     def _meets(self, of_verify: Int64s, asked: Int64s) -> Mask:
         """Clears with a verify of their step that has the asked value."""

@@ -187,14 +187,18 @@ class RingClears(Clears):
 
     @property
     def nobodys(self) -> Mask:
-        """Clears after a verify of a request, or row, that no verify of the step has."""
-        return self._owners.nobodys
+        """Clears after a verify of a request, or row, that no verify of the step has, all of which were seen."""
+        told = self.info.records("accept")
+        return mask(self._owners.nobodys & (self._owners.begun | self.info.from_start) & told)
 
     @property
     def unseen(self) -> Mask:
-        """Clears after a verify of a step of which no verify was seen, though all are recorded."""
+        """Clears after a verify of which no verify was seen, though all are recorded: of the step, or of the request where the
+        step may begin before the recording.
+        """
         told = self.info.records("accept")
-        return mask(~self.whole & ~self._owners.seen & told)
+        part = self._owners.nobodys & ~self.nobodys
+        return mask((part | (~self.whole & ~self._owners.seen)) & told)
 
     @property
     def rowless(self) -> Mask:

@@ -15,6 +15,7 @@ from speckv_debug.replay.moved_windows import SEVERAL, SWA, UNRECORDED, MovedWin
 from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
+from speckv_debug.replay.searching import NEVER
 from speckv_debug.replay.writes import by_pool, reserved
 
 INDEXER = "indexer"
@@ -70,10 +71,28 @@ class MovedComponents:
 
     @cached_property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """From the first to the last call, and what the rows of a window rest on."""
-        last = np.zeros(len(self), dtype=np.int64)
+        """From the first to the last call, and what the rows of a window rest on; where a pool's own call is missing, all of the
+        step.
+        """
+        first, last = self.moves.seq[self.call], np.zeros(len(self), dtype=np.int64)
         np.maximum.at(last, self.instance, self.moves.seq[self._owner])
-        return self.window.widened((self.moves.seq[self.call], last))
+        missing = self.lacking | self.alone
+        begin, end = self._around(missing, first, last)
+        return self.window.widened((np.where(missing, begin, first), np.where(missing, end, last)))
+
+    def _around(self, which: Mask, first: Int64s, last: Int64s) -> tuple[Int64s, Int64s]:
+        """The calls and verifies of other steps nearest to these instances; all that follows without one."""
+        verifies, moves = self.launches.relocations.verifies, self.moves
+        seq, step = (
+            np.concatenate(pair) for pair in ((verifies.seq, moves.seq), (verifies.step, moves.step))
+        )
+        begin, end = first.copy(), last.copy()
+        for i in np.flatnonzero(which).tolist():
+            others = np.sort(seq[step != moves.step[self.call[i]]])
+            before, behind = (int(np.searchsorted(others, at)) for at in (first[i], last[i]))
+            begin[i] = others[before - 1] if before else 0
+            end[i] = others[behind] if behind < len(others) else NEVER - 1
+        return begin, end
 
     @cached_property
     def window(self) -> MovedWindow:

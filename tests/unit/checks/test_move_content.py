@@ -209,6 +209,20 @@ def test_a_window_that_moves_alone(judge: Judge) -> None:
     assert reasons(windowed(judge, MAPPED, move(**WINDOW, caller="draft_tail"))) == {}
 
 
+def test_a_hole_in_the_step_may_hide_the_call_that_is_missing(judge: Judge) -> None:
+    """The step goes from the call or verify of another one before to the next one behind."""
+    step = {"event": "forward", "step": 1, "mode": "idle"}
+    alone = [MAPPED | {"seq": 0}, step | {"seq": 1}, move(**WINDOW, seq=2)]
+    assert windowed(judge, *alone).findings
+    behind = move(seq=6, step=2), move(**WINDOW | {"step": 2, "seq": 7})
+    for at in (1, 3, 4):
+        lines = [line for seq, line in enumerate([*alone, step | {"seq": 3}, step | {"seq": 4}]) if seq != at]
+        assert windowed(judge, *lines, step | {"seq": 5}, *behind).findings == (), at
+    lost = [move(seq=0), step | {"seq": 1}, step | {"seq": 3}]
+    assert reasons(parts(judge, *lost, pools=(KV, INDEXER))) == {"event 2 is missing": 1}
+    assert parts(judge, lost[0], lost[1], step | {"seq": 2}, pools=(KV, INDEXER)).findings
+
+
 def test_a_window_with_the_same_slots_moves_too(judge: Judge) -> None:
     shared = SWA | {"allocated_by": "full"}
     assert reasons(windowed(judge, move(), move(pool="swa"), pool=shared)) == {}

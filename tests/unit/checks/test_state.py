@@ -22,10 +22,14 @@ POOLS = [
 @pytest.fixture
 def judge(record: Build) -> Build:
     def run(
-        *lines: dict[str, Any], replay: bool = False, accepts: bool = True, **settings: Any
+        *lines: dict[str, Any],
+        replay: bool = False,
+        accepts: bool = True,
+        whole: bool = True,
+        **settings: Any,
     ) -> CheckResult:
         tables = ["accept"] * accepts + ["state_clear"]
-        head = {"pools": POOLS, "settings": settings, "tables": tables}
+        head = {"pools": POOLS, "settings": settings, "tables": tables, "from_start": whole}
         return check(
             record(*lines, head=head),
             only=["ST-C128", *(["RPL-STATE"] if replay else [])],
@@ -119,6 +123,10 @@ def test_a_clear_of_whom_no_verify_of_the_step_has(
     found = [finding.message for finding in result.findings]
     assert found == [f"ring rows of {whose} are cleared, which no verify of step 1 has"] * bool(whose)
     assert not judge(verify(), line, accepts=False).findings, "accepts were not recorded whole"
+    if whose:
+        late = judge(verify(), line, whole=False)
+        assert not late.findings and late.unknown, "the step began before the recording"
+        assert judge(verify(step=0, request="c", row=3), verify(), line, whole=False).findings
     first, then = verify() | {"seq": 0}, line | {"seq": 2}
     assert not judge(first, then).findings, "the accept may be what is missing"
 
