@@ -126,9 +126,7 @@ class RingReads:
         written = np.append(cells.seq, 0)[self.stored]
         accept = first_with((verifies.row,), verifies.seq, (cells.row[self.read],), written)
         if self._paged.any():
-            writer = np.append(requests_in(self.access, verifies), -1)[
-                np.append(cells.event, -1)[self.stored]
-            ]
+            writer = np.append(requests_in(self.access, verifies), -1)[self._write]
             of_writer = first_with(
                 (verifies.request.codes.astype(np.int64),), verifies.seq, (writer,), written
             )
@@ -162,12 +160,18 @@ class RingReads:
         epoch = np.append(self.columns("row_alloc").ints("epoch"), NULL)
         first, second = epoch[then], epoch[now]
         names = np.append(self.access.texts("request").codes, -1).astype(np.int64)
-        writer, reader = names[np.append(cells.event, -1)[self.stored]], names[cells.event[self.read]]
+        writer, reader = names[self._write], names[cells.event[self.read]]
         named = np.where((writer < 0) | (reader < 0), NULL, np.where(writer == reader, SAME, OTHER))
         listed = self.info.records("row_alloc")
         by_epoch = (first != NULL) & (second != NULL) & (listed | (first != second))
         life = np.where(by_epoch, np.where(first == second, SAME, OTHER), named)
         return np.where(written & ~((then == now) & listed), life, SAME)
+
+    @property
+    def _write(self) -> Int64s:
+        """The event of `state_access` that wrote each cell, -1 of one that was never written, or emptied since."""
+        written = np.where(self.cells.table == 0, self.cells.event, -1)
+        return np.append(written, -1)[self.stored]
 
     @property
     def _paged(self) -> Mask:

@@ -399,3 +399,8 @@ def test_a_verify_of_which_not_all_writes_were_seen(judge: Build, verify: Build)
         assert not result.findings and [each.why for each in result.unknown] == [why]
     before = verify(step=0, seq_len=9, new_seq_len=10, request="c", row=3)
     assert judge("ST-RING", before, *lines, **LATE).findings, "what another step left lies between"
+
+
+def test_more_clears_than_reads_and_writes(judge: Build) -> None:
+    result = judge("ST-RING", ALLOC, *[clear(k) for k in range(6)], read(-3, rings=[5]), **HEAD)
+    assert not result.findings and result.checked["ST-RING"] == 1
