@@ -6,6 +6,7 @@ import numpy as np
 
 from speckv_debug.checks.rule import WARNING, Details, Judgement, rule
 from speckv_debug.checks.verdict import united_verdict, unjudged, verdict
+from speckv_debug.model.finding import Evidence
 from speckv_debug.replay.stream import Stretches
 from speckv_debug.replay.told_whole import Loose, Origin
 from speckv_debug.replay.united import United
@@ -63,4 +64,12 @@ def _explain(stretches: Stretches, i: int) -> Details:
         message=f"{many} {what} missing ({numbers}): what depends on them is unknown, not wrong",
         expected=f"an event numbered {first} behind {first - 1}",
         actual=f"the next event is numbered {end}; the hole lies between step {before} and step {after}",
+        evidence=(
+            Evidence(
+                title="numbers of the events",
+                columns=("", "event"),
+                rows=(("last before the hole", first - 1), ("first missing", first), ("next recorded", end)),
+                marked=(1,),
+            ),
+        ),
     )

@@ -19,13 +19,6 @@ FOLDERS = sorted(
     path.parent for path in (Path(__file__).parents[1] / "recordings" / "rules").glob("*/fail.jsonl")
 )
 WITHOUT: dict[str, tuple[list[str], list[str]]] = {
-    "TRC-GAP": (
-        [
-            "an event numbered 41 behind 40",
-            "the next event is numbered 43; the hole lies between step 1 and step 2",
-        ],
-        [],
-    ),
     "RPL-BONUS": (
         [
             "bonus 31, the output token of row 3",
@@ -44,13 +37,16 @@ WITHOUT: dict[str, tuple[list[str], list[str]]] = {
 }
 """Rules whose drawings mark nothing: the numbers that stand in tables beside them, and what is drawn.
 
-An event that is missing has no picture. A bonus and a kept state are those that were handed on: what replay says is due
+A bonus and a kept state are those that were handed on: what replay says is due
 stands in the tables.
 """
 
 
-AROUND = ("Pages around it", "Room", "What the release gives up")
-"""Drawings of the recording around a finding."""
+AROUND = (
+    *("Pages around it", "Room", "What the release gives up"),
+    *("Draft tree", "KV of the accepted rows", "Same length, one token apart"),
+)
+"""Drawings of the recording around a finding, whose numbers stand in tables beside them."""
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

@@ -9,7 +9,7 @@ from typing import Literal
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import box, label, line, picture
 
-WIDTH, EDGE, TALL, GAP, CHARACTER, TOP = 470, 8, 22, 26, 7.2, 20
+WIDTH, EDGE, TALL, GAP, CHARACTER, TOP = 436, 8, 22, 26, 7.2, 20
 Scale = Callable[[int], float]
 Kind = Literal["committed", "reserve", "due", "plain", "wrong", "missing"]
 

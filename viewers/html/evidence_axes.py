@@ -120,6 +120,19 @@ def _release(n: Numbers) -> Html:
     )
 
 
+def _hole(n: Numbers) -> Html:
+    start, end = n["first missing"], n["next recorded"]
+    first, last = max(0, n["last before the hole"] - (end - start)), end + (end - start)
+    lanes = [
+        Lane(
+            "events of the process",
+            (Span(first, start, "plain"), Span(start, end, "missing"), Span(end, last, "plain")),
+        )
+    ]
+    points = [Point(start, "missing from", True), Point(end, "next recorded")]
+    return draw_axis(lanes, points, "Numbers of the events", "event")
+
+
 MEASURED: dict[str, tuple[tuple[str, ...], Callable[[Numbers], Html]]] = {
     "growth": (("committed C", "allocated K", "new allocated"), _growth),
     "reach": (("starts at L", "reaches to L + w", "allocated K"), _reach),
@@ -128,6 +141,7 @@ MEASURED: dict[str, tuple[tuple[str, ...], Callable[[Numbers], Html]]] = {
     "held against the window": (("committed", "window", "cursor", "cursor at most"), _window),
     "coverage by draft KV": (("positions read", "without draft KV", "first of them"), _coverage),
     "release": (("committed", "allocated", "free_start"), _release),
+    "numbers of the events": (("last before the hole", "first missing", "next recorded"), _hole),
 }
 """Title → the numbers that the drawing needs, and the drawing."""
 

@@ -9,7 +9,7 @@ from speckv_debug.model.text import printable
 from speckv_debug.viewers.html.markup import Html, element
 from speckv_debug.viewers.html.svg import box, label, picture
 
-WIDTH, TALL, EDGE, CHARACTER, PITCH, TOP, LONGEST = 460, 30, 4, 7.3, 48, 20, 80
+WIDTH, TALL, EDGE, CHARACTER, PITCH, TOP, LONGEST = 436, 30, 4, 7.3, 48, 20, 80
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ def test_a_hole_names_the_first_missing_event_and_how_many() -> None:
     (finding,) = notes(8, 9, 23).check("TRC-GAP").findings
     assert (finding.first_seq, finding.step, finding.severity) == (10, 2, "warning")
     assert finding.message.startswith("13 events are missing (10 to 22)")
+    (numbers,) = finding.evidence
+    assert numbers.rows == (("last before the hole", 9), ("first missing", 10), ("next recorded", 23))
 
 
 def test_one_missing_event() -> None:

@@ -102,6 +102,16 @@ POOL = table(
         ),
         (
             table(
+                "numbers of the events",
+                ("", "event"),
+                ("last before the hole", 12),
+                ("first missing", 13),
+                ("next recorded", 17),
+            ),
+            ("✗ missing from 13", "next recorded 17"),
+        ),
+        (
+            table(
                 "row width", ("", "entries"), ("row ends at", 60), ("reserve reaches to", 64), ("spill", 4)
             ),
             ("row ends 60", "✗ reserve up to 64"),
