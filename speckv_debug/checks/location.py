@@ -153,7 +153,7 @@ def _explain_uniq(writes: ForwardWrites, i: int) -> Details:
 
 @rule("LOC-RANGE", severity=ERROR, needs=(), scope="slot_events", follows=("LOC-ROW", "LOC-RANGE"))
 def slots_in_range(events: SlotEvents) -> Judgement:
-    """Every slot lies in its pool: 0 <= slot < slots + reserved.
+    """Every slot lies in its pool: 0 <= slot < slots + reserved; the reserved ones are never granted nor freed.
 
     Exceptions: -1 in a row of a forward or verify that pads the batch, where it is masked; the reserved dummy page counts; pools
     have sizes of their own; peers of a window (`swa_map`) lie in its pool; where a sidecar row or a reference names pages,
@@ -161,10 +161,10 @@ def slots_in_range(events: SlotEvents) -> Judgement:
     """
     failed, bare, unsized = (np.zeros(len(events), dtype=np.bool_) for _ in range(3))
     for table, rows in events.rows.items():
-        bounds, masked = events.bounds(table), events.masked(table)
+        bounds, masked, least = events.bounds(table), events.masked(table), events.least(table)
         outside, named, endless = (np.zeros(len(masked), dtype=np.bool_) for _ in range(3))
         for name, slots in events.slots(table).items():
-            outside |= _outside(slots, bounds[name], masked)
+            outside |= _outside(slots, least, bounds[name], masked)
             named |= slots.present
             endless |= bounds[name] == NULL
         if (outside | ~named | endless).any():
@@ -174,34 +174,37 @@ def slots_in_range(events: SlotEvents) -> Judgement:
     return verdict(failed, lambda i: _explain_range(events, i), reasons)
 
 
-def _outside(slots: Ragged, bound: Int64s, masked: Mask) -> Mask:
-    """Events with a slot that lies outside their pool, or is negative and not masked."""
+def _outside(slots: Ragged, least: Int64s, bound: Int64s, masked: Mask) -> Mask:
+    """Events with a slot that lies outside what they may name; -1 is masked in some."""
     endless = np.iinfo(np.int64).max
     bound = np.where(bound == NULL, endless, bound)
-    if slots.values.min(initial=0) >= 0 and slots.values.max(initial=0) < bound.min(initial=endless):
+    lowest, highest = slots.values.min(initial=endless), slots.values.max(initial=0)
+    if lowest >= least.max(initial=0) and highest < bound.min(initial=endless):
         return np.zeros(len(bound), dtype=np.bool_)
     limit = bound[slots.owners]
-    low = (slots.values < 0) & ~(masked[slots.owners] & (slots.values == -1))
+    low = (slots.values < least[slots.owners]) & ~(masked[slots.owners] & (slots.values == -1))
     return any_per_list(low | (slots.values >= limit), slots.owners, len(bound))
 
 
 def _explain_range(events: SlotEvents, i: int) -> Details:
     table, row = events.event(i)
     bounds = {name: number(bound[row]) for name, bound in events.bounds(table).items()}
+    least, place = int(events.least(table)[row]), events.place(i)
     rows: list[tuple[Cell, ...]] = []
     for name, column in events.slots(table).items():
         bound = bounds[name]
         for k, slot in enumerate(column[row].tolist()):
-            if slot < 0 or (bound is not None and slot >= bound):
+            if slot < least or (bound is not None and slot >= bound):
                 rows.append((name, k, slot))
     wild = tuple(dict.fromkeys(int(str(row[2])) for row in rows))
-    first, place = str(rows[0][0]), events.place(i)
-    valid = f"[0, {bounds[first]})" if bounds[first] is not None else "0 or more"
-    of_pages = events.of_pages(table, place.pool)
+    first, of_pages = str(rows[0][0]), events.of_pages(table, place.pool)
     unit, pool = "page" if of_pages else "slot", events.pool_of(first, place.pool)
+    where = "is a reserved one of" if 0 <= wild[0] < least else "lies outside"
     return Details(
-        message=f"{table} names {unit} {wild[0]}, which lies outside pool {pool}",
-        expected=f"{unit}s in {valid}",
+        message=f"{table} names {unit} {wild[0]}, which {where} pool {pool}",
+        expected=f"{unit}s in [{least}, {bounds[first]})"
+        if bounds[first] is not None
+        else f"{least} or more",
         actual=f"{list(wild[:8])}{' …' if wild[8:] else ''}",
         slots=None if of_pages else wild[:64],
         pages=wild[:64] if of_pages else None,

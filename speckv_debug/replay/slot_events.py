@@ -34,6 +34,8 @@ RANGED: Mapping[str, tuple[str, ...]] = {
 """The same, and those that hold ids of another kind: peers in a window's pool, pages kept by counted references."""
 PAGED = ("table_write", "page_ref")
 """Tables that name the pages of a sidecar's pool, not its slots."""
+HANDED_OUT = ("alloc", "free")
+"""Tables whose slots change hands; the reserved ones of a pool never do."""
 OPTIONAL = ("cache", "transfer")
 """Tables of which some kinds name no slots by nature."""
 
@@ -64,6 +66,13 @@ class SlotEvents(EventUnion):
         bound = by_pool(pools, self.info, count, NULL)
         bound = np.where(pools.known, bound, absent) if table == "page_ref" else bound
         return dict.fromkeys(RANGED[table], bound)
+
+    def least(self, table: str) -> Int64s:
+        """The smallest slot that each event of a table may name: behind the reserved ones where slots change hands."""
+        if table not in HANDED_OUT:
+            return np.zeros(len(self.tables[table]), dtype=np.int64)
+        sizes = {pool.name: pool.reserved_slots or 0 for pool in self.info.pools}
+        return by_pool(self.tables[table].texts("pool"), self.info, sizes, 0)
 
     def pool_of(self, column: str, named: str | None) -> str | None:
         """Name of the pool that the ids of a column are of, by what the event names."""
