@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from speckv_debug import __version__
-from speckv_debug.cli.streams import give_up_output, mistake_of, ready_streams
+from speckv_debug.cli.streams import give_up, mistake_of, ready_streams
 from speckv_debug.errors import SpeckvError
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.labels import meant
@@ -68,7 +68,7 @@ def run_command(argv: Sequence[str] | None = None) -> int:
     except SpeckvError as error:
         return _complain(error, error, verbose=args.verbose)
     except BrokenPipeError:  # whoever reads it has seen enough
-        give_up_output()
+        give_up(sys.stdout)
         return int(args.code)
     except OSError as error:
         return _complain(mistake_of(error), error, verbose=args.verbose)

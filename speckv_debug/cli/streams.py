@@ -6,7 +6,7 @@ import errno
 import io
 import os
 import sys
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from speckv_debug.errors import UsageError
 
@@ -21,12 +21,33 @@ class ClosedOutput(io.TextIOBase):
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
+class Narration(io.TextIOWrapper):
+    """Standard error; what can't be written there is lost, and changes neither the answer nor the exit code."""
+
+    def write(self, text: str) -> int:
+        """Write, or drop it."""
+        try:
+            return super().write(text)
+        except OSError:
+            give_up(self)
+            return len(text)
+
+    def flush(self) -> None:
+        """Write what is held, or drop it."""
+        try:
+            super().flush()
+        except OSError:
+            give_up(self)
+
+
 def ready_streams() -> None:
     """Escape what the terminal's encoding lacks instead of failing; stand in for streams that are closed."""
     if sys.stdout is None:
         sys.stdout = ClosedOutput()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end
+    elif type(sys.stderr) is io.TextIOWrapper:
+        sys.stderr = Narration(sys.stderr.buffer, encoding=sys.stderr.encoding, line_buffering=True)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -37,11 +58,11 @@ def wants_color() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def give_up_output() -> None:
-    """Throw away what standard output still holds, so that the interpreter's end doesn't try it again."""
+def give_up(stream: TextIO) -> None:
+    """Throw away what a stream still holds, so that the interpreter's end doesn't try it again."""
     try:
         handle = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(handle, sys.stdout.fileno())
+        os.dup2(handle, stream.fileno())
         os.close(handle)
     except (OSError, ValueError):  # no file behind it: nothing will be tried again
         return
@@ -64,4 +85,4 @@ def _drop_what_fails_again() -> None:
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
-        give_up_output()
+        give_up(sys.stdout)

@@ -48,6 +48,15 @@ def test_an_output_that_takes_nothing_is_said(where: str) -> None:
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", "2</dev/null"])
+@pytest.mark.parametrize(("command", "code"), [("check nowhere.speckv", 2), ("rules --nix", 2), ("rules", 0)])
+def test_narration_that_can_t_be_written_changes_no_exit_code(where: str, command: str, code: int) -> None:
+    shell = ["sh", "-c", f'"$@" {command} {where}', "sh", *PROGRAM]
+    done = subprocess.run(shell, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == code and (len(done.stdout) > 1000) == (command == "rules")
+
+
 @pytest.mark.parametrize(
     ("error", "remedy"),
     [
@@ -179,7 +188,7 @@ def test_a_reader_that_has_seen_enough_does_not_change_the_verdict(
         raise BrokenPipeError
 
     monkeypatch.setattr("speckv_debug.viewers.terminal.text.render", gone)
-    monkeypatch.setattr("speckv_debug.cli.program.give_up_output", lambda: None)
+    monkeypatch.setattr("speckv_debug.cli.program.give_up", lambda stream: None)
     assert cli.main(["check", str(tmp_path / "r.speckv"), "--no-config", "--replay", "off"]) == 1
     monkeypatch.setattr("speckv_debug.cli.rules.run", gone)
     assert cli.main(["rules"]) == ExitCode.CLEAN
