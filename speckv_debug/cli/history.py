@@ -52,6 +52,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             "--pool belongs to --slot and --page", "Leave it out: rows and requests have one main pool."
         )
+    if args.request is not None and any("\ud800" <= char <= "\udfff" for char in args.request):
+        raise UsageError(
+            "--request is no UTF-8", "Texts of a recording are; copy the name from what `info` shows."
+        )
     with reading(args.recording) as recording, ProgressBar("searching") as bar:
         process, answer = _first(processes_of(recording, args.process), _question(args, bar))
         look_at_all(process)

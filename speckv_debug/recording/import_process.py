@@ -55,7 +55,9 @@ class ProcessImport:
         """
         seq = row.setdefault("seq", self._next)
         if not 0 <= seq < LARGEST_SEQ:
-            raise Mistake(f'"seq" is {seq}: out of range', "It counts events from 0 up.")
+            raise Mistake(
+                f'"seq" is {seq}: out of range', f"It counts events from 0 up to {LARGEST_SEQ - 1}."
+            )
         self._next = seq + 1
         self._seqs.append(seq)
         self._lines.append(line)

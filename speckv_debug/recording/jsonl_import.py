@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +28,8 @@ from speckv_debug.recording.schema import FORMAT_VERSION, SCHEMAS, TABLES
 from speckv_debug.recording.text_stream import DAMAGE, decompressed
 
 HEADERS = ("recording", "process")
+LONGEST_LINE = 256 << 20
+"""Bytes; no event of an engine comes near."""
 LEAVE_OUT = "Leave it out where there is none."
 
 
@@ -98,7 +101,11 @@ def _lines(raw: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers, without a byte order mark."""
     number = 0
     try:
-        for number, line in enumerate(decompressed(raw), 1):
+        lines = iter(partial(decompressed(raw).readline, LONGEST_LINE + 1), b"")
+        for number, line in enumerate(lines, 1):
+            if len(line) > LONGEST_LINE:
+                what = f"{name}:{number}: the line goes on behind {LONGEST_LINE >> 20} MiB"
+                raise RecordingError(what, "Each event is one JSON object on one line.")
             text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
             if text:
                 yield number, text

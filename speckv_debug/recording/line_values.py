@@ -18,11 +18,13 @@ def parse_object(line: str) -> dict[str, Any]:
     """
     try:
         value = DECODER.decode(line)
-    except (json.JSONDecodeError, RecursionError, ValueError) as error:
-        reason = (
-            f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
-        )
+    except json.JSONDecodeError as error:
+        reason = f"{error.msg} at column {error.colno}"
         raise Mistake(f"this is no JSON: {reason}", "Each event is one JSON object on one line.") from error
+    except RecursionError as error:
+        raise Mistake("lists or objects are nested too deeply", "No column holds lists of lists.") from error
+    except ValueError as error:
+        raise Mistake("a number has too many digits", "Numbers fit into 64 bits.") from error
     if not isinstance(value, dict):
         raise Mistake(f"{shown(value)} is no JSON object", 'Write {"event": "alloc", ...} on one line.')
     return value

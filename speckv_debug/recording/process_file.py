@@ -32,7 +32,7 @@ def stated_by(label: str) -> dict[str, Any]:
 
 
 def process_from(label: str, raw: Mapping[str, Any]) -> Process:
-    """The process that a JSON object describes; a value of the wrong type counts as unknown."""
+    """The process that a JSON object describes; a value of the wrong type, or that can't be, counts as unknown."""
     rank = _object(raw.get("rank"))
     pools = [_pool(entry) for entry in _list(raw.get("pools")) if isinstance(entry, Mapping)]
     return Process(
@@ -74,6 +74,13 @@ def mistake_in(raw: Mapping[str, Any]) -> str | None:
     return None if twin is None else f"two pools have the name {shown(twin)}"
 
 
+def nonsense_in(raw: Mapping[str, Any]) -> str | None:
+    """What `process_from` takes for unknown because it can't be, in words, or None; words that are not known are none."""
+    pools = _list(raw.get("pools"))
+    known = [pool for pool in pools if not isinstance(pool, Mapping) or pool.get("kind") in POOL_KINDS]
+    return mistake_in({**raw, "pools": known} if isinstance(raw.get("pools"), list) else raw)
+
+
 def _mistake_in_pool(pool: Any) -> str | None:
     if not isinstance(pool, Mapping) or not isinstance(pool.get("name"), str):
         return 'each of "pools" should be an object with a "name"'
@@ -95,14 +102,25 @@ def _absurdity_in_pool(pool: Mapping[str, Any]) -> str | None:
         instead = nearest(kind, POOL_KINDS) or f"Known: {', '.join(POOL_KINDS)}."
         return f"{shown(kind)} of pool {name} is no kind of pool. {instead}"
     for key, declared in POOL_FIELDS.items():
-        value, least = pool.get(key), int(key.endswith("page_size"))
-        if declared.startswith("int") and value is not None and not least <= value < 1 << 31:
-            return f'"{key}" of pool {name} should be an integer from {least} to 2147483647'
+        value = pool.get(key)
+        if declared.startswith("int") and value is not None and not _possible(key, value):
+            return f'"{key}" of pool {name} should be an integer from {_least(key)} to 2147483647'
     return None
+
+
+def _least(key: str) -> int:
+    """The smallest number that a pool may have there."""
+    return int(key.endswith("page_size"))
+
+
+def _possible(key: str, value: int) -> bool:
+    """Whether a pool may have that number there."""
+    return _least(key) <= value < 1 << 31
 
 
 def _pool(raw: Mapping[str, Any]) -> Pool | None:
     values = {key: _typed(raw.get(key), declared) for key, declared in POOL_FIELDS.items()}
+    values = {key: None if isinstance(v, int) and not _possible(key, v) else v for key, v in values.items()}
     if values["name"] is None:
         return None
     return Pool(**{**values, "kind": values["kind"] or values["name"]})

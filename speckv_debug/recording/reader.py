@@ -13,10 +13,11 @@ from speckv_debug.model.text import printable
 from speckv_debug.recording.manifest import MANIFEST, PROCESS, read_object, require_version
 from speckv_debug.recording.order import EventBatch, EventOrder
 from speckv_debug.recording.problem import REFUSED, Problem, ProblemKind
-from speckv_debug.recording.process_file import process_from, stated_by
+from speckv_debug.recording.process_file import nonsense_in, process_from, stated_by
 from speckv_debug.recording.process_recording import ProcessRecording
 from speckv_debug.recording.schema import TABLES
 from speckv_debug.recording.spool import FOLDER as SPOOL
+from speckv_debug.recording.spool import spool_path
 
 __all__ = ["EventBatch", "EventOrder", "Problem", "ProblemKind", "ProcessRecording", "Recording"]
 
@@ -101,9 +102,13 @@ def _manifest(path: Path) -> tuple[dict[str, Any], tuple[Problem, ...]]:
 
 
 def _is_process(folder: Path) -> bool:
-    if (folder / PROCESS).is_file() or (folder / SPOOL).is_dir():
+    """A folder that says so, is named like one, or holds files of tables; other folders have a `cache` or a `spool` too."""
+    if (folder / PROCESS).is_file() or (stated_by(folder.name) and (folder / SPOOL).is_dir()):
         return True
-    return any((folder / table).is_dir() for table in TABLES)
+    return any(
+        spool_path(folder, table).is_file() or next((folder / table).glob("*.parquet"), None) is not None
+        for table in TABLES
+    )
 
 
 def _nothing_in(path: Path, manifest: Mapping[str, Any]) -> tuple[str, str]:
@@ -120,14 +125,19 @@ def _natural(folder: Path) -> tuple[list[tuple[int, int, str]], str]:
 
 def _process(folder: Path, ended: bool | None) -> ProcessRecording:
     problems: tuple[Problem, ...] = ()
+    where = f"{folder.name}/{PROCESS}"
     try:
         raw = read_object(folder / PROCESS)
+        if (wrong := nonsense_in(raw)) is not None:
+            what = f"damaged ({wrong}): what can't be counts as unknown"
+            problems = (
+                Problem(kind=ProblemKind.DAMAGED_PROCESS, where=where, what=what, process=folder.name),
+            )
     except (OSError, ValueError) as error:
         damage = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
         if isinstance(error, PermissionError):
             damage = f"{REFUSED} ({error.strerror}; check the permissions)"
         what = f"{damage}: engine, pools and settings are unknown"
-        where = f"{folder.name}/{PROCESS}"
         problems = (Problem(kind=ProblemKind.DAMAGED_PROCESS, where=where, what=what, process=folder.name),)
         raw = stated_by(folder.name)
     own = raw.get("clean_shutdown")

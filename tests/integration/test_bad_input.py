@@ -35,14 +35,22 @@ def refused(capsys: pytest.CaptureFixture[str], folder: Path, *argv: str) -> str
     return err
 
 
+def test_a_line_without_an_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not read to its end, which may never come."""
+    monkeypatch.setattr("speckv_debug.recording.jsonl_import.LONGEST_LINE", 1 << 20)
+    assert ":1: the line goes on behind 1 MiB" in refused(capsys, tmp_path, "import", "/dev/zero")
+
+
 @pytest.mark.parametrize(
     ("line", "says", "remedy"),
     [
         ("hello", "no JSON", "one JSON object on one line"),
         ('{"event":"alloc",', "no JSON", "one JSON object on one line"),
         ("[1]", "is no JSON object", '{"event": "alloc"'),
-        ("[" * 100_000, "no JSON", ""),
-        ('{"event":"alloc","row":' + "9" * 5000 + "}", "no JSON", ""),
+        pytest.param("[" * 100_000, "nested too deeply", "lists of lists", id="deep"),
+        pytest.param('{"event":"alloc","row":' + "9" * 5000 + "}", "too many digits", "64 bits", id="digits"),
         ('{"event":"alloc","row":NaN}', "NaN is no JSON", '"nan"'),
         ('{"event":"alloc","row":1,"row":2}', '"row" is there twice', ""),
         ('{"step":1}', 'no "event"', "Known events"),

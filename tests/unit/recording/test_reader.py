@@ -300,6 +300,36 @@ def test_damaged_json_is_said_and_the_events_used(write: Write, text: str) -> No
     assert process.info.rank.tp == 0 and process.info.pid == 1 and process.present == ("alloc",)
 
 
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (
+            {"pools": [{"name": "full", "kind": "full", "slots": -1, "page_size": 4}]},
+            '"slots" of pool "full"',
+        ),
+        ({"pools": [{"name": "full", "kind": "full", "page_size": 0}]}, '"page_size" of pool "full"'),
+        ({"engine": 5}, '"engine" should be a string'),
+        ({"pools": [{"name": "full", "kind": "later", "slots": -1}]}, None),
+    ],
+)
+def test_what_a_process_can_t_be_is_unknown_and_said(write: Write, raw: Any, says: str | None) -> None:
+    """A kind of pool that a later version may know is no damage."""
+    process = opened(write({"alloc": [[0]]}, process=raw))
+    assert [problem.what for problem in process.problems if says in problem.what] if says else True
+    assert len(process.problems) == (says is not None)
+    assert all((pool.slots or 0) >= 0 and pool.page_size != 0 for pool in process.info.pools)
+
+
+def test_a_folder_with_a_cache_is_no_process(tmp_path: Path) -> None:
+    """Nor is one with a spool, unless it is named like a process or holds files of tables."""
+    (tmp_path / "var" / "cache" / "apt").mkdir(parents=True)
+    (tmp_path / "var" / "spool" / "mail").mkdir(parents=True)
+    with pytest.raises(RecordingError, match="holds no recording"):
+        Recording.open(tmp_path)
+    (tmp_path / "tp0-pp0-dp0-7" / "spool").mkdir(parents=True)
+    assert [process.label for process in Recording.open(tmp_path).processes] == ["tp0-pp0-dp0-7"]
+
+
 def test_no_recording_is_refused(tmp_path: Path, write: Write) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file.jsonl").write_text("{}")
