@@ -42,6 +42,10 @@ SIZES = """[...document.querySelectorAll('svg[role=img] text')].map((text) => {
   return width ? parseFloat(getComputedStyle(text).fontSize) * (drawing.viewBox.baseVal.width ? width / drawing.viewBox.baseVal.width : 1) : 99;
 })"""
 
+FIGURE_SIZES = """[...document.querySelectorAll('.plot .main-svg text')].filter((text) => text.textContent).map((text) =>
+  parseFloat(getComputedStyle(text).fontSize) * Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b))"""
+"""Of plotly's texts, as large as they stand on the page."""
+
 
 def written(recording: Recording) -> Path:
     path = recording.path.parent / "written.html"
@@ -110,6 +114,8 @@ def test_paper_keeps_every_drawing(browser: Browser, page_of: Callable[[str], Pa
     tab.page.evaluate("dispatchEvent(new Event('beforeprint'))")
     seen = "[...document.querySelectorAll('svg[role=img], .plot .main-svg')].every((s) => s.getBoundingClientRect().width > 40)"
     assert tab.page.evaluate(seen)
+    sizes = tab.page.evaluate(FIGURE_SIZES)
+    assert len(sizes) > 50 and min(sizes) >= SMALLEST_TEXT["print"]
     assert tab.page.locator("#steps [role=tabpanel][hidden]").count() == 0
     tab.page.emulate_media(media="screen")
     tab.page.evaluate("dispatchEvent(new Event('afterprint'))")
