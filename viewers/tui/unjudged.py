@@ -87,6 +87,13 @@ def sheet(app: CheckingApp, width: int) -> Iterator[Content]:
         yield from hanging(Content("  "), Content(printable(said)), width)
 
 
+def no_finding(outcome: Outcome, way_on: str) -> str:
+    """Why none is listed: none was found, or nothing could be judged."""
+    if outcome.complete and outcome.result.verdict == "unknown":
+        return "nothing could be judged; u says why"
+    return f"no finding; {way_on}" if outcome.complete else "nothing found so far"
+
+
 def missed_by(result: CheckResult) -> list[Unknown]:
     """What missed any instance, the largest first."""
     return sorted((u for u in result.unknown if u.instances), key=lambda u: (-u.instances, u.rule, u.why))

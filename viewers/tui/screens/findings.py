@@ -108,7 +108,7 @@ class FindingsScreen(FilteredScreen):
                 self.inspector.stopped or "the recording is being checked; v shows its steps meanwhile"
             )
         elif not outcome.entries:
-            findings.wait("no finding; v shows the steps, e the events")
+            findings.wait(unjudged.no_finding(outcome, "v shows the steps, e the events"))
         else:
             asked = FindingsFilter.of(self._text)
             self._entries = tuple(entry for entry in outcome.entries if asked.wants(entry.finding))

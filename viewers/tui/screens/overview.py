@@ -134,11 +134,7 @@ class OverviewScreen(InspectorScreen):
                 self.inspector.stopped or "the recording is being checked; v shows its steps meanwhile"
             )
         elif not outcome.entries:
-            roots.wait(
-                "nothing found so far"
-                if not outcome.complete
-                else "no finding; v shows the steps, p the pages"
-            )
+            roots.wait(unjudged.no_finding(outcome, "v shows the steps, p the pages"))
         else:
             roots.show(tuple(entry for entry in outcome.entries if entry.depth == 0), roots.cursor)
         for part in ("#cause", "#cause-in-full"):

@@ -186,6 +186,8 @@ async def test_a_clean_recording_of_which_most_is_unknown_gets_no_tick() -> None
 async def test_nothing_judged_is_not_called_clean() -> None:
     async with inspecting(inspection(CheckResult)) as (app, _):
         assert "can't be judged: no instance of any rule had what it needs" in text_of(app)
+        assert "nothing could be judged; u says why" in text_of(app)
+        assert "no finding" not in text_of(app)
 
 
 async def test_a_run_without_verifies_shows_its_events() -> None:
