@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rich.cells import cell_len, set_cell_size
+
 from speckv_debug.model.text import amount, printable
 from speckv_debug.replay.counted_state import CountedPool
 from speckv_debug.replay.page_history import ranges
@@ -14,6 +16,9 @@ from speckv_debug.replay.snapshots import Account, Snapshot
 from speckv_debug.replay.unseen import reasons
 from speckv_debug.viewers.tui.history import LIFE, Question
 from speckv_debug.viewers.tui.page_signs import ALWAYS, OF_OTHERS, SIGNS, words_of
+
+SHORTEST_NAME, LONGEST_NAME = 14, 22
+"""Cells for the name of a request: with all its numbers behind it 80 columns have room for one of the longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +107,13 @@ def _rings(found: Snapshot) -> Iterator[StateLine]:
 
 def _ring(ring: RingState, request: str | None) -> StateLine:
     """Cells of a small ring one by one, of a large one its positions."""
-    who = printable(request or "unnamed")
+    who = _fitted(printable(request or "unnamed"), SHORTEST_NAME)
     question = None if request is None else Question(LIFE, request)
     if ring.size is None or not 0 < ring.size <= 16:
         size = "size unknown" if ring.size is None else f"{ring.size} cells"
         held = ranges(ring.positions) or "none"
         text = f"{size}: positions {held}" + (f", {ring.cleared} neutral" if ring.cleared else "")
-        return StateLine(f"{ring.row:>9}  {who:<14}  {text}", question=question)
+        return StateLine(f"{ring.row:>9}  {who}  {text}", question=question)
     cells = ["·"] * ring.size
     for position in ring.positions:
         cells[position % ring.size] = str(position)
@@ -116,23 +121,30 @@ def _ring(ring: RingState, request: str | None) -> StateLine:
     for at, cell in enumerate(cells):
         if cell == "·" and neutral:
             cells[at], neutral = "○", neutral - 1
-    return StateLine(f"{ring.row:>9}  {who:<14}  [{' '.join(cells)}]", question=question)
+    return StateLine(f"{ring.row:>9}  {who}  [{' '.join(cells)}]", question=question)
+
+
+def _fitted(name: str, cells: int) -> str:
+    """A name in so many cells, cut with an ellipsis."""
+    return set_cell_size(name, cells) if cell_len(name) <= cells else set_cell_size(name, cells - 1) + "…"
 
 
 def _requests(requests: tuple[LiveRequest, ...]) -> Iterator[StateLine]:
+    names = [printable(each.request or "unnamed") for each in requests]
+    room = min(LONGEST_NAME, max(map(cell_len, names), default=SHORTEST_NAME))
+    room = max(SHORTEST_NAME, room)
     yield StateLine(f"{amount(len(requests), 'request')} running", heading=True)
     if requests:
         yield StateLine(
-            f"{'row':>9}  {'request':<14} {'epoch':>5} {'committed':>10} {'allocated':>10} {'reserve':>8} {'pages':>7}"
+            f"{'row':>9}  {'request':<{room}} {'epoch':>5} {'committed':>10} {'allocated':>10} {'reserve':>8} {'pages':>7}"
         )
     longest = max((each.allocated or each.committed or 0 for each in requests), default=0)
-    for each in requests:
+    for each, name in zip(requests, names, strict=True):
         lengths = each.committed, each.allocated
         reserve = None if None in lengths else (each.allocated or 0) - (each.committed or 0)
         cells = [_known(value) for value in (*lengths, reserve, each.pages)]
-        name = printable(each.request or "unnamed")
         yield StateLine(
-            f"{each.row:>9}  {name:<14} {each.epoch:>5} {cells[0]:>10} {cells[1]:>10} {cells[2]:>8} {cells[3]:>7}",
+            f"{each.row:>9}  {_fitted(name, room)} {each.epoch:>5} {cells[0]:>10} {cells[1]:>10} {cells[2]:>8} {cells[3]:>7}",
             question=None if each.request is None else Question(LIFE, each.request),
             parts=()
             if reserve is None

@@ -11,7 +11,7 @@ from speckv_debug.viewers.tui import ink
 from speckv_debug.viewers.tui.state_lines import StateLine
 from speckv_debug.viewers.tui.widgets.line_list import LineList
 
-BARS_AT, LEAST_BAR, LONGEST_BAR = 72, 24, 100
+BARS_AT, LEAST_BAR, LONGEST_BAR = 80, 24, 100
 """Where bars begin, and how many cells the whole has at least and at most."""
 
 

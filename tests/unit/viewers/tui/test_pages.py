@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 from speckv_debug.replay.page_map import Holder
 from speckv_debug.replay.pool_series import PoolSeries
@@ -18,14 +19,16 @@ from speckv_debug.viewers.tui.screens import events
 from speckv_debug.viewers.tui.screens.history import HistoryScreen
 from speckv_debug.viewers.tui.screens.pages import PagesScreen
 from speckv_debug.viewers.tui.screens.state import StateScreen
+from speckv_debug.viewers.tui.state_lines import state_lines
 from speckv_debug.viewers.tui.widgets.page_detail import PageDetail
 from speckv_debug.viewers.tui.widgets.page_grid import PageGrid
 from speckv_debug.viewers.tui.widgets.page_legend import PageLegend
 from speckv_debug.viewers.tui.widgets.place_bar import shortened
 from speckv_debug.viewers.tui.widgets.pool_chart import NO_POOLS, without_room
 from tests.inspected import SmallProcess, SmallRun, broken, clean, inspection, text_of
-from tests.inspected_pages import small_map
+from tests.inspected_pages import small_map, small_state
 from tests.inspecting import here, inspecting, until
+from tests.smallest import LABEL
 
 CONFLICT_ROW = "····7777 777777rr ··8✗8888 88r···LL LLLLTTTT TTTT··ss ··~·w··· ····!??·"
 SOUND_ROW = CONFLICT_ROW.replace("✗", "8")
@@ -124,6 +127,24 @@ async def test_the_state_lists_pools_counted_pages_rings_and_requests() -> None:
         await until(pilot, lambda: here(app)[0] is HistoryScreen)
         await pilot.press("escape")
         assert here(app)[0] is StateScreen
+
+
+@pytest.mark.parametrize(
+    "name", ["7", "chat-19-of-a-long-session-abcdef", "漢字漢字漢字漢字漢字漢字漢字", "\x1b[2J" * 8]
+)
+def test_numbers_of_requests_stand_below_their_headings_whatever_the_names(name: str) -> None:
+    found = small_state(LABEL, 460)
+    named = dataclasses.replace(
+        found, requests=(dataclasses.replace(found.requests[0], request=name), *found.requests[1:])
+    )
+    lines = [line.text for line in state_lines(named)]
+    heading = next(
+        at for at, text in enumerate(lines) if "committed" in text and "allocated" in text and "row" in text
+    )
+    rows = lines[heading : heading + 1 + len(found.requests)]
+    assert len(rows) == 3
+    assert len({cell_len(row) for row in rows}) == 1
+    assert cell_len(rows[0]) <= 78
 
 
 async def test_words_of_a_recording_are_no_markup() -> None:
