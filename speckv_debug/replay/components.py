@@ -19,6 +19,7 @@ from speckv_debug.replay.searching import NEVER
 from speckv_debug.replay.writes import by_pool, reserved
 
 INDEXER = "indexer"
+CUT = "the step of the calls may have begun before the recording"
 Part = tuple[str, str]
 """Pool and component."""
 
@@ -79,6 +80,22 @@ class MovedComponents:
         missing = self.lacking | self.alone
         begin, end = self._around(missing, first, last)
         return self.window.widened((np.where(missing, begin, first), np.where(missing, end, last)))
+
+    @cached_property
+    def _begun(self) -> Mask:
+        """Instances of whose step the recording holds the beginning: a call or verify of another one comes before."""
+        if self._whole:
+            return mask(np.ones(len(self)))
+        verifies, moves = self.launches.relocations.verifies, self.moves
+        seq, step = (
+            np.concatenate(pair) for pair in ((verifies.seq, moves.seq), (verifies.step, moves.step))
+        )
+        first, own = moves.seq[self.call], moves.step[self.call]
+        if not len(first):
+            return mask(first)
+        earliest = int(np.argmin(seq))
+        others = seq[step != step[earliest]].min(initial=NEVER)
+        return mask(np.where(own == step[earliest], others, seq[earliest]) < first)
 
     def _around(self, which: Mask, first: Int64s, last: Int64s) -> tuple[Int64s, Int64s]:
         """The calls and verifies of other steps nearest to these instances; all that follows without one."""
@@ -146,7 +163,7 @@ class MovedComponents:
     def failed(self) -> Mask:
         """Where a component surely stays behind: a call that is not there was not made only if all calls were recorded."""
         untold = self.undeclared | self.unnamed
-        own = ((self.lacking & ~untold) | self.alone) & self.info.records("move")
+        own = ((self.lacking & ~untold) | (self.alone & self._begun)) & self.info.records("move")
         return mask((own | self.window.lacking) & ~self.stepless)
 
     @cached_property
@@ -159,6 +176,7 @@ class MovedComponents:
             "a mover call does not name its components": self.unnamed,
             "no step tells which calls move the same batch": self.stepless
             & (self.lacking | self.window.lacking | self.alone),
+            CUT: self.alone & ~self._begun,
             SEVERAL: self._ambiguous,
             **window,
             UNRECORDED: mask(unrecorded | window.get(UNRECORDED, nowhere)),

@@ -223,6 +223,14 @@ def test_a_hole_in_the_step_may_hide_the_call_that_is_missing(judge: Judge) -> N
     assert parts(judge, lost[0], lost[1], step | {"seq": 2}, pools=(KV, INDEXER)).findings
 
 
+def test_a_step_that_may_have_begun_before_the_recording(judge: Judge) -> None:
+    why = "the step of the calls may have begun before the recording"
+    late = {"from_start": False}
+    before = move(src=[100], tgt=[100], step=0)
+    assert reasons(windowed(judge, MAPPED, move(**WINDOW), **late)) == {why: 1}
+    assert windowed(judge, before, MAPPED, move(**WINDOW), **late).findings
+
+
 def test_a_window_with_the_same_slots_moves_too(judge: Judge) -> None:
     shared = SWA | {"allocated_by": "full"}
     assert reasons(windowed(judge, move(), move(pool="swa"), pool=shared)) == {}
