@@ -92,7 +92,10 @@ def _irreplaceable(path: Path, kind: Kind | None, input: Path | None) -> str:
     if path.is_dir() and not path.is_symlink():
         if kind == "file":
             return "a folder, and a file would take its place"
-        return "" if _is_ours(path) else "a folder and no recording"
+        if not _is_ours(path):
+            return "a folder and no recording"
+        other = _other_in(path)
+        return f"a recording in which something else lies ({printable(other)})" if other else ""
     if path.exists() and not path.is_file():
         return "no file that can be replaced"
     return "a file, and a folder would take its place" if kind == "folder" and path.is_file() else ""
@@ -115,6 +118,16 @@ def clear(path: Path) -> None:
 def _is_ours(folder: Path) -> bool:
     """A recording or an empty folder."""
     return is_recording(folder) or not any(folder.iterdir())
+
+
+def _other_in(folder: Path) -> str | None:
+    """Name of something in a recording's folder that is no part of a recording: somebody put it there."""
+    from speckv_debug.recording.reader import is_process
+
+    for path in sorted(folder.iterdir()):
+        if path.name[0] != "." and path.name != "manifest.json" and not (path.is_dir() and is_process(path)):
+            return path.name
+    return None
 
 
 def is_recording(folder: Path) -> bool:

@@ -48,7 +48,7 @@ class Recording:
         """
         manifest, problems = _manifest(path)
         require_version(manifest, printable(str(path / MANIFEST)))
-        folders = [folder for folder in path.iterdir() if folder.is_dir() and _is_process(folder)]
+        folders = [folder for folder in path.iterdir() if folder.is_dir() and is_process(folder)]
         if not folders:
             raise RecordingError(*_nothing_in(path, manifest))
         clean = manifest.get("clean_shutdown")
@@ -101,7 +101,7 @@ def _manifest(path: Path) -> tuple[dict[str, Any], tuple[Problem, ...]]:
         return {}, (Problem(kind=ProblemKind.DAMAGED_MANIFEST, where=MANIFEST, what=text),)
 
 
-def _is_process(folder: Path) -> bool:
+def is_process(folder: Path) -> bool:
     """A folder that says so, is named like one, or holds files of tables; other folders have a `cache` or a `spool` too."""
     if (folder / PROCESS).is_file() or (stated_by(folder.name) and (folder / SPOOL).is_dir()):
         return True

@@ -64,6 +64,9 @@ def test_force_never_replaces_what_is_no_recording(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no recording"):
         claim(home, True, kind="folder")
     (home / "manifest.json").write_text('{"format_version": 1}')
+    with pytest.raises(UsageError, match="something else lies"):
+        claim(home, True, kind="folder")
+    (home / "letters.txt").unlink()
     assert claim(home, True, kind="folder") == home
     with pytest.raises(UsageError, match="a file would take its place"):
         claim(home, True, kind="file")
@@ -135,6 +138,17 @@ def test_nothing_is_written_into_a_recording(tmp_path: Path) -> None:
     for kind in KINDS:
         with pytest.raises(UsageError, match="lies inside the recording"):
             claim(run / "deep.speckv", False, kind=kind)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "notes"])
+def test_what_somebody_put_into_a_recording_is_kept(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.jsonl").write_text('{"event":"process","engine":"toy"}\n{"event":"note","text":"hello"}\n')
+    run = tmp_path / "run.speckv"
+    import_jsonl(tmp_path / "a.jsonl", run)
+    assert claim(run, True, kind="folder") == run
+    (run / name).mkdir() if name == "notes" else (run / name).write_text("mine")
+    with pytest.raises(UsageError, match=f"something else lies .{name}."):
+        claim(run, True, kind="folder")
 
 
 def test_a_path_is_printed_as_one_can_type_it() -> None:
