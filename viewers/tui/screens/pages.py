@@ -105,6 +105,8 @@ class PagesScreen(ScrubbingScreen):
         grid = self.query_one(PageGrid)
         self.query_one("#replaying").display = False
         grid.display = True
+        if self.focused is None:  # it was hidden while the first map was worked out
+            self.focus_body()
         with self.prevent(PageGrid.Moved):
             grid.show(self._map)
             if self._page is not None:
