@@ -153,11 +153,11 @@ def _explain_uniq(writes: ForwardWrites, i: int) -> Details:
 
 @rule("LOC-RANGE", severity=ERROR, needs=(), scope="slot_events", follows=("LOC-ROW", "LOC-RANGE"))
 def slots_in_range(events: SlotEvents) -> Judgement:
-    """Every slot lies in its pool: 0 <= slot < slots + reserved; the reserved ones are never granted nor freed.
+    """Every slot lies in its pool: 0 <= slot < slots + reserved; the reserved ones are never granted.
 
-    Exceptions: -1 in a row of a forward or verify that pads the batch, where it is masked; the reserved dummy page counts; pools
-    have sizes of their own; peers of a window (`swa_map`) lie in its pool; where a sidecar row or a reference names pages,
-    these lie below the pool's number of pages.
+    Exceptions: -1 in a row of a forward or verify that pads the batch, where it is masked; the reserved dummy page counts; a
+    free may name it, since engines leave it out themselves; pools have sizes of their own; peers of a window (`swa_map`) lie
+    in its pool; where a sidecar row or a reference names pages, these lie below the pool's number of pages.
     """
     failed, bare, unsized = (np.zeros(len(events), dtype=np.bool_) for _ in range(3))
     for table, rows in events.rows.items():

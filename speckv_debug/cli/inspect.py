@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from speckv_debug.cli.output import typed
+from speckv_debug.cli.patience import usual_interrupts
 from speckv_debug.cli.policy import add_policy_options, policy_of
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
@@ -71,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         inspection = replace(inspection, reopen=partial(_again, args.recording, policy))
     place = start_place(inspection, step=args.at, request=args.request, process=args.process)
     app = InspectorApp(inspection, place)
+    usual_interrupts()
     app.run()
     app.inspection.stop()
     print(f"next: speckv-debug report {shown}", file=sys.stderr)

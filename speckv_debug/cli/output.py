@@ -14,6 +14,8 @@ from speckv_debug.model.text import printable
 from speckv_debug.recording.atomic import is_stream
 
 Kind = Literal["file", "folder"]
+NOBODYS = (".speckv-debug.", ".nfs", ".DS_Store")
+"""How names begin that a recorder or a file system leaves behind in a recording."""
 INPUT_SUFFIXES = (".gz", ".xz", ".zst", ".jsonl", ".json", ".speckv")
 
 
@@ -125,7 +127,11 @@ def _other_in(folder: Path) -> str | None:
     from speckv_debug.recording.reader import is_process
 
     for path in sorted(folder.iterdir()):
-        if path.name[0] != "." and path.name != "manifest.json" and not (path.is_dir() and is_process(path)):
+        if (
+            not path.name.startswith(NOBODYS)
+            and path.name != "manifest.json"
+            and not (path.is_dir() and is_process(path))
+        ):
             return path.name
     return None
 

@@ -20,15 +20,16 @@ LINE = "speckv-debug: interrupted"
 class PatientInterrupts:
     """While it is entered, Ctrl-C raises `KeyboardInterrupt` outside of imports only, at its end at the latest.
 
-    A second Ctrl-C during an import ends the process at once. Where Ctrl-C is ignored or handled by somebody else, and in
-    other threads than the main one, nothing is changed.
+    A second Ctrl-C during an import ends the process at once. Where Ctrl-C is ignored or handled by somebody else, or the
+    alarm is taken, and in other threads than the main one, nothing is changed.
     """
 
     def __init__(self) -> None:
         self._waits = self._entered = False
 
     def __enter__(self) -> None:
-        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        taken = signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
+        if taken or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             return
         try:
             signal.signal(signal.SIGINT, self._asked)
@@ -59,6 +60,12 @@ class PatientInterrupts:
         if not self._waits:
             raise KeyboardInterrupt
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+
+
+def usual_interrupts() -> None:
+    """From now on Ctrl-C is what Python makes of it: an event loop that follows has a handler of its own."""
+    if isinstance(getattr(signal.getsignal(signal.SIGINT), "__self__", None), PatientInterrupts):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _imports(frame: FrameType | None) -> bool:

@@ -28,6 +28,8 @@ class Narration(io.TextIOWrapper):
         """Write, or drop it."""
         try:
             return super().write(text)
+        except BlockingIOError:
+            return len(text)
         except OSError:
             give_up(self)
             return len(text)
@@ -36,6 +38,8 @@ class Narration(io.TextIOWrapper):
         """Write what is held, or drop it."""
         try:
             super().flush()
+        except BlockingIOError:
+            return
         except OSError:
             give_up(self)
 

@@ -34,8 +34,6 @@ RANGED: Mapping[str, tuple[str, ...]] = {
 """The same, and those that hold ids of another kind: peers in a window's pool, pages kept by counted references."""
 PAGED = ("table_write", "page_ref")
 """Tables that name the pages of a sidecar's pool, not its slots."""
-HANDED_OUT = ("alloc", "free")
-"""Tables whose slots change hands; the reserved ones of a pool never do."""
 OPTIONAL = ("cache", "transfer")
 """Tables of which some kinds name no slots by nature."""
 
@@ -68,8 +66,11 @@ class SlotEvents(EventUnion):
         return dict.fromkeys(RANGED[table], bound)
 
     def least(self, table: str) -> Int64s:
-        """The smallest slot that each event of a table may name: behind the reserved ones where slots change hands."""
-        if table not in HANDED_OUT:
+        """The smallest slot that each event of a table may name: behind the reserved ones where slots are granted.
+
+        What a free names may hold them: engines leave them out themselves.
+        """
+        if table != "alloc":
             return np.zeros(len(self.tables[table]), dtype=np.int64)
         sizes = {pool.name: pool.reserved_slots or 0 for pool in self.info.pools}
         return by_pool(self.tables[table].texts("pool"), self.info, sizes, 0)

@@ -41,7 +41,7 @@ from speckv_debug.viewers.tui.screens.state import StateScreen
 from speckv_debug.viewers.tui.screens.step import StepScreen
 from speckv_debug.viewers.tui.screens.steps import StepsScreen
 from speckv_debug.viewers.tui.tidying import LOOKED_EVERY_S, Tidying
-from speckv_debug.viewers.tui.typed_ahead import TypedAhead
+from speckv_debug.viewers.tui.typed_ahead import LONGEST_S, TypedAhead
 from speckv_debug.viewers.tui.walk import Moment, next_finding
 
 WALKS = ("overview", "findings", "steps", "pages", "state", "life", "finding", "process", "back", "help")
@@ -128,9 +128,17 @@ class InspectorApp(FollowingApp):
         if isinstance(event, Key) and not event.is_forwarded:
             if self._typed_ahead.overdue:
                 await self.prompt_closed()
+            waited = self._typed_ahead.waits
             if self._typed_ahead.keeps(event, self.focused):
                 return
+            if self._typed_ahead.waits and not waited:
+                self.set_timer(LONGEST_S, self._prompt_gone)
         await super().on_event(event)
+
+    async def _prompt_gone(self) -> None:
+        """Nobody has said for too long that the prompt has closed."""
+        if self._typed_ahead.overdue:
+            await self.prompt_closed()
 
     async def prompt_closed(self) -> None:
         """Its screen has answered: keys that came meanwhile go to what is shown now."""

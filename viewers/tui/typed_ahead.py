@@ -33,9 +33,14 @@ class TypedAhead:
         return False
 
     @property
+    def waits(self) -> bool:
+        """Whether a prompt is closing."""
+        return self._since is not None
+
+    @property
     def overdue(self) -> bool:
         """Whether they have waited too long."""
-        return self._since is not None and self._now() - self._since > LONGEST_S
+        return self._since is not None and self._now() - self._since >= LONGEST_S
 
     def taken(self) -> list[Key]:
         """The keys that were kept; from now on none is."""

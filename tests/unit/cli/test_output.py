@@ -140,13 +140,13 @@ def test_nothing_is_written_into_a_recording(tmp_path: Path) -> None:
             claim(run / "deep.speckv", False, kind=kind)
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "notes"])
+@pytest.mark.parametrize("name", ["notes.txt", "notes", ".git"])
 def test_what_somebody_put_into_a_recording_is_kept(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.jsonl").write_text('{"event":"process","engine":"toy"}\n{"event":"note","text":"hello"}\n')
     run = tmp_path / "run.speckv"
     import_jsonl(tmp_path / "a.jsonl", run)
     assert claim(run, True, kind="folder") == run
-    (run / name).mkdir() if name == "notes" else (run / name).write_text("mine")
+    (run / name).mkdir() if name != "notes.txt" else (run / name).write_text("mine")
     with pytest.raises(UsageError, match=f"something else lies .{name}."):
         claim(run, True, kind="folder")
 
