@@ -34,11 +34,12 @@ def every_page_counted_once(totals: PoolTotals) -> Judgement:
     prefix tree: a request locks what it was served, gives up the locks that it took, and holds none when it has ended.
     Of a pool beside the main one it is what is free that is compared: what was not granted, or came back.
 
-    Exceptions: pages of requests that run or wait with pages, of transfers and of sessions; while a session's turn runs
-    that went on, and while requests run on SGLang 0.5.22 and later, which count turns that run as the session's, the engine's
-    figure of sessions lies between what is saved and that with all that runs; it may count slots where pages are saved. The pools of hybrid models, whose cap moves unless the process says `unified_memory: false`,
-    and decode context parallelism, whose counters have other units, are unknown; so are locks of sessions, and those of a
-    recording in which a lock names no request.
+    Exceptions: pages of requests that run or wait with pages, of transfers and of sessions; while a session's turn runs that
+    went on, and while requests run on SGLang 0.5.22 and later, which count turns that run as the session's, the engine's
+    figure of sessions lies between what is saved and that with all that runs; it may count slots where pages are saved. The
+    pools of hybrid models, whose cap moves unless the process says `unified_memory: false`, and decode context parallelism,
+    whose counters have other units, are unknown; so are locks of sessions, and those of a recording in which a lock names no
+    request.
     """
     return Judgement(failed=totals.failed, unknown=totals.unknown, explain=lambda i: _explain(totals, i))
 

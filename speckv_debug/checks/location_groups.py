@@ -29,7 +29,8 @@ def slots_of_the_own_group(forwards: GroupedForwards) -> Judgement:
     without one follow from the slot of the last of their 4 positions: `s // 4`, where `s % 4 = 3`.
 
     Exceptions: groups may share one table; positions whose entry is not known, as that of a slot without a peer, are passed
-    over; so is the forward of a request whose row has ended, since its slots may be mapped for others; draft forwards are not judged, their layout may have holes.
+    over; so is the forward of a request whose row has ended, since its slots may be mapped for others; draft forwards are not
+    judged, their layout may have holes.
     """
     reasons = {
         "no entry of the group's table is known at these positions": forwards.undue,

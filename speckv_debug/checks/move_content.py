@@ -27,9 +27,10 @@ COLUMNS = ("pool", "component", "pairs moved", "due", "left behind")
 def all_components_move(moved: MovedComponents) -> Judgement:
     """Every component of a moved row moves: keys, values, scales, the keys of an indexer, and the row in a window's pool.
 
-    Due are the components that the process line declares for the pool and for an indexer or a window that has its slots; those
-    that need no move are not declared. In a window's pool with slots of its own the pairs are those of the peers, as `swa_map` names
-    them at the call: `KV[peer(tgt)] <- KV[peer(src)]` (SGLang `SWAKVPool`, a call of its own in a recording), and none moves alone.
+    Due are the components that the process line declares for the pool and for an indexer or a window that has its slots;
+    those that need no move are not declared. In a window's pool with slots of its own the pairs are those of the peers, as
+    `swa_map` names them at the call: `KV[peer(tgt)] <- KV[peer(src)]` (SGLang `SWAKVPool`, a call of its own in a recording),
+    and none moves alone.
 
     Exceptions: one call for all components, or one a component with the same pairs; a slot without a peer has left the
     window; a draft pool is rebuilt by the next draft extend; pools with other slots (compressed, recurrent state) are not

@@ -28,9 +28,9 @@ RELEASE = "release_kv_cache, _release_overallocated_kv_indices"
 def freed_once(frees: EventFacts) -> Judgement:
     """A page goes to the free list only if it is not there already.
 
-    A free inside a group takes effect at the group's end, and the page is granted again behind it. At page size 1 a slot named twice is freed twice, in one event
-    or in one group; above, two slots of one page named within a group are one free. A page that is kept by references (C128) goes
-    back once too; that it is the last reference which lets it go is OWN-REF's.
+    A free inside a group takes effect at the group's end, and the page is granted again behind it. At page size 1 a slot
+    named twice is freed twice, in one event or in one group; above, two slots of one page named within a group are one free.
+    A page that is kept by references (C128) goes back once too; that it is the last reference which lets it go is OWN-REF's.
 
     Exceptions: the dummy page, which engines leave out; a page whose holder was never recorded is unknown.
     """
@@ -93,7 +93,8 @@ def no_use_after_free(uses: EventFacts) -> Judgement:
 def one_live_holder(holds: EventFacts) -> Judgement:
     """Two running requests hold one page only if it lies in a prefix that they share through the tree.
 
-    Judged when a page is granted, which is free then and not the tree's, and when a row names it. A page of the tree is shared only at the tree's positions.
+    Judged when a page is granted, which is free then and not the tree's, and when a row names it. A page of the tree is
+    shared only at the tree's positions.
 
     Of pools beside the main one, holders are not followed: a grant there is unknown.
 

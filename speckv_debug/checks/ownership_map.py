@@ -27,15 +27,17 @@ def one_peer_each(peers: PeerMaps) -> Judgement:
     """A full slot gets its peer in the window's pool at its grant and loses it at its free; no two slots share a peer.
 
     A slot gets no other peer while it has one, none while it is free or was never granted, and none that the window's
-    allocator has not granted, where its grants are recorded; the dummy slot gets none. At the first launch behind a free, of the slot or of its peer, and at the
-    next grant, no slot of the page has one. A granted slot that the target writes has a peer. At a pool_stat as many pages hold a peer as are not available.
+    allocator has not granted, where its grants are recorded; the dummy slot gets none. At the first launch behind a free, of
+    the slot or of its peer, and at the next grant, no slot of the page has one. A granted slot that the target writes has a
+    peer. At a pool_stat as many pages hold a peer as are not available.
 
     Exceptions: 0 is no peer, so that slots behind the window (tombstones), of a transfer that takes the tail alone, or of a
-    ring a request need none, and what a forward writes for a request that has ended; the tree may move a peer to its own slot, once the other has lost it; a free in a group
-    takes the peer away at once; C4 ids are derived from full ones and are not mapped.
+    ring a request need none, and what a forward writes for a request that has ended; the tree may move a peer to its own
+    slot, once the other has lost it; a free in a group takes the peer away at once; C4 ids are derived from full ones and are
+    not mapped.
 
-    Unknown: a peer that is still there, or not there, where changes of the mapping are not recorded whole; a peer of a slot whose
-    grant may lie before the recording, or where grants are not recorded whole; a free that is not settled before the
+    Unknown: a peer that is still there, or not there, where changes of the mapping are not recorded whole; a peer of a slot
+    whose grant may lie before the recording, or where grants are not recorded whole; a free that is not settled before the
     recording ends; a total where the mapping was not recorded from its beginning.
 
     Not judged: whether lengths that an engine combines are in one unit, tokens or keys of the tree.

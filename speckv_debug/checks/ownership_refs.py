@@ -21,9 +21,9 @@ def counted_by_holders(refs: PageRefs) -> Judgement:
     """A counted page has as many references as holders and goes back with the last; a row that ends leaves its sidecar and ring empty.
 
     The count never falls below 0; only a holder gives up a reference, and none is taken to a page that is free or that nobody
-    was granted; a sidecar row names pages that it holds; at the end
-    of a row its sidecar is zeroed and holds nothing, and its ring of C128 state is emptied before the next life uses it. At settled points what is available is what no reference holds.
-    Nothing of this depends on how many rows a verify accepts.
+    was granted; a sidecar row names pages that it holds; at the end of a row its sidecar is zeroed and holds nothing, and its
+    ring of C128 state is emptied before the next life uses it. At settled points what is available is what no reference
+    holds. Nothing of this depends on how many rows a verify accepts.
 
     Exceptions: page 0 is a pad; a release takes duplicates out of its list, a retain does not; nodes of the tree hand pages
     on as they split; copies on the host are not counted; a replace releases what changed, then retains: where a page that

@@ -35,11 +35,12 @@ SHOWN = 64
 def replayed_lengths(scope: ReplayedReserves) -> Judgement:
     """A row grows to the length of kernels.reserve.grown_length, and the free of its tail starts at tail_start.
 
-    Exceptions: SGLang 0.5.12 to 0.5.15 do not round up to a page; without an engine version either form is accepted; the
-    room stays after a reject; a start beyond the allocated length frees nothing; what a finish keeps may be less than is
-    committed (a stop), and what any end keeps where the engine strips thinking; a tail may start inside a page whose head goes back beside it; under decode
-    context parallelism SGLang before 0.5.17 aligned with the server's page. How much is reserved the engine may choose (adaptive
-    depth): only a reserve too small for the rows of one verify is noted, beside what decode_reserve gives.
+    Exceptions: SGLang 0.5.12 to 0.5.15 do not round up to a page; without an engine version either form is accepted; the room
+    stays after a reject; a start beyond the allocated length frees nothing; what a finish keeps may be less than is committed
+    (a stop), and what any end keeps where the engine strips thinking; a tail may start inside a page whose head goes back
+    beside it; under decode context parallelism SGLang before 0.5.17 aligned with the server's page. How much is reserved the
+    engine may choose (adaptive depth): only a reserve too small for the rows of one verify is noted, beside what
+    decode_reserve gives.
     """
     unaligned = scope.inside_a_page if scope.by_server_page else scope.inside_a_page & ~scope.unsafe
     open_tail = unaligned | scope.cut_short

@@ -26,9 +26,9 @@ SHOWN = 6
 def last_accepted_state_is_kept(state: RecurrentState) -> Judgement:
     """After a verify a request keeps the recurrent state behind its last accepted row, A[n-1], before it verifies again.
 
-    The index is a row of the request's own block, the state its own row's; a commit never takes an older verify than the
-    one before. A prefix hit loads a state that the tree tracks, of the node that it ends in. Each rank and stage is judged by its own accepts, which
-    ACC-RANK compares.
+    The index is a row of the request's own block, the state its own row's; a commit never takes an older verify than the one
+    before. A prefix hit loads a state that the tree tracks, of the node that it ends in. Each rank and stage is judged by its
+    own accepts, which ACC-RANK compares.
 
     Exceptions: a commit may be deferred to the start of the next verify; where all rows of the verify are accepted the
     advanced state may stay as it is; a state may be kept twice (tracked for the tree).

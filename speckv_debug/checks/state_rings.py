@@ -28,9 +28,10 @@ SHOWN = 16
 def rings_hold_what_is_read(rings: RingReads) -> Judgement:
     """A compression reads from each ring row the position that it wants: of its own request, written, accepted, not cleared.
 
-    A request reads and writes the ring of its own row, as the verifies and forwards of the step have it. A wanted position below 0 asks for the neutral state. A ring serves verifies of up to ring - window + 2 rows: a wider
-    one overwrites positions that may still be read. A verify writes each of its positions that any number of accepted rows may
-    leave to be compressed later: all but the last one of a group of C128.
+    A request reads and writes the ring of its own row, as the verifies and forwards of the step have it. A wanted position
+    below 0 asks for the neutral state. A ring serves verifies of up to ring - window + 2 rows: a wider one overwrites
+    positions that may still be read. A verify writes each of its positions that any number of accepted rows may leave to be
+    compressed later: all but the last one of a group of C128.
 
     Exceptions: what a forward compresses of its own positions it takes from its input, since it reads the ring before it
     writes; a draft that was rejected may be overwritten before it is read, so that an engine needs no clear; state that

@@ -32,11 +32,11 @@ NOT_HANDED_ON = "the token handed on for its first position is not known"
 def token_is_the_requests(tokens: Tokens) -> Judgement:
     """The token computed at position p is that of prompt and output there, or of p + 1 where a drafter is one ahead.
 
-    A forward of the target begins with the token that the one before it handed on: the bonus of a verify, or what an
-    extend or plain decode sampled, at the length that it leads to. A verify computes the draft tokens of which its accept
-    takes some, in a forward of its own where those are recorded. A drafter of the EAGLE family stores, behind a verify or a prefill, each position's next token, and at the
-    end of a chunk the prompt's next one. Positions rise by 1, in a tree from each row to its children, in the accept and in the
-    forward that computes its rows, and no input id of the target is -1.
+    A forward of the target begins with the token that the one before it handed on: the bonus of a verify, or what an extend
+    or plain decode sampled, at the length that it leads to. A verify computes the draft tokens of which its accept takes
+    some, in a forward of its own where those are recorded. A drafter of the EAGLE family stores, behind a verify or a
+    prefill, each position's next token, and at the end of a chunk the prompt's next one. Positions rise by 1, in a tree from
+    each row to its children, in the accept and in the forward that computes its rows, and no input id of the target is -1.
 
     Exceptions: an extend is where the tokens of a prompt are known from; rows that were not accepted; tree siblings share a
     position; what was handed on is forgotten at an end, a retract, a session trim or a cut; engines that rewrite draft

@@ -23,7 +23,7 @@ class Html(str):
 
 def text(value: object) -> Html:
     """`value` as markup: escaped, with control and direction characters made visible, cut where it is overlong."""
-    return value if isinstance(value, Html) else Html(html.escape(printable(cut(str(value)))))
+    return value if isinstance(value, Html) else Html(html.escape(cut(printable(str(value)))))
 
 
 def joined(parts: Iterable[object], separator: str = "") -> Html:
@@ -77,7 +77,7 @@ def _cell(value: object) -> Html:
         return element("td", "–", class_="none")
     if isinstance(value, int | float):
         return element("td", value, class_="number")
-    said = value if isinstance(value, Html) else cut(str(value), MOST_IN_CELL)
+    said = value if isinstance(value, Html) else cut(printable(str(value)), MOST_IN_CELL)
     return element("td", said, class_="long" if len(said) > LONG_CELL else None)
 
 
