@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from speckv_debug.recording.reader import ProcessRecording
 from speckv_debug.replay.columns import Columns
-from speckv_debug.replay.ragged import NULL
+from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
 from speckv_debug.replay.recurrent import KIND
+from speckv_debug.replay.row_starts import RowStarts
+from speckv_debug.replay.verifies import ROW_LISTS, VerifyBatch
 
-COMMIT = ("step", "pool", "row", "step_index")
-ACCEPT = ("step", "row", "seq_len", "accept_len")
+COMMIT = ("step", "pool", "request", "row", "step_index")
+ACCEPT = (
+    "step", "request", "row", "seq_len", "accept_len", "width", "block_start", "layout", "accept_index", *ROW_LISTS,
+)  # fmt: skip
+"""What says which row a verify accepted last."""
 CACHE = ("action", "node", "slots", "pool", "key_len")
 
 
@@ -24,7 +30,8 @@ class KeptState:
     Attributes:
         step: Of the commit.
         verify_row: Behind which row of the verify it stands.
-        tokens: How many tokens it has seen, None where the accept of the step is not known.
+        tokens: How many tokens it has seen, None where that is not known: the accept of the verify was not seen, or did not
+            end with this row.
     """
 
     row: int
@@ -51,15 +58,21 @@ class RecurrentPool:
     tracked: tuple[TrackedState, ...]
 
 
-def recurrent_pools(process: ProcessRecording, seq: int, rows: Collection[int]) -> tuple[RecurrentPool, ...]:
-    """The pools of recurrent state after event `seq`, of these request rows; none where nothing was recorded of any."""
+def recurrent_pools(
+    process: ProcessRecording, seq: int, holders: Mapping[int, str | None]
+) -> tuple[RecurrentPool, ...]:
+    """The pools of recurrent state after event `seq`; none where nothing was recorded of any.
+
+    Args:
+        holders: Row → the request that has it then, None where its name is not known.
+    """
     names = [pool.name for pool in process.info.pools if pool.kind == KIND]
     if not names:
         return ()
     found = [
         RecurrentPool(
             pool=name,
-            kept=tuple(_kept(process, name, seq, rows)),
+            kept=tuple(_kept(process, name, seq, holders)),
             tracked=tuple(_tracked(process, name, seq)),
         )
         for name in names
@@ -67,29 +80,50 @@ def recurrent_pools(process: ProcessRecording, seq: int, rows: Collection[int]) 
     return tuple(pool for pool in found if pool.kept or pool.tracked)
 
 
-def _kept(process: ProcessRecording, pool: str, seq: int, rows: Collection[int]) -> Iterator[KeptState]:
-    commit = Columns(process.columns("state_commit", *COMMIT))
-    mine = np.flatnonzero(commit.texts("pool").equal(pool) & (commit.ints("seq") <= seq))
-    last = {int(commit.ints("row")[k]): k for k in mine.tolist()}
-    accept = Columns(process.columns("accept", *ACCEPT))
-    for row, k in sorted(last.items()):
-        if row in rows:
-            yield KeptState(
-                row=row,
-                step=commit.int_at("step", k),
-                verify_row=commit.int_at("step_index", k),
-                tokens=_tokens(accept, row, commit.int_at("step", k)),
-            )
+def _kept(
+    process: ProcessRecording, pool: str, seq: int, holders: Mapping[int, str | None]
+) -> Iterator[KeptState]:
+    """The last commit of each row in the life that it has at `seq`."""
+    commit, verifies = Columns(process.columns("state_commit", *COMMIT)), process.columns("accept", *ACCEPT)
+    accept = Columns(verifies)
+    mine = commit.texts("pool").equal(pool) & (commit.ints("seq") <= seq)
+    for row, began in RowStarts(process).last(holders, seq).items():
+        found = np.flatnonzero(mine & _of_life(commit, row, holders[row], began))
+        if not len(found):
+            continue
+        k = int(found[-1])
+        before = _of_life(accept, row, holders[row], began) & (accept.ints("seq") < commit.ints("seq")[k])
+        step, kept = commit.int_at("step", k), commit.int_at("step_index", k)
+        verify = verifies.take(_verify(process, accept, mask(before), step))
+        yield KeptState(row=row, step=step, verify_row=kept, tokens=_tokens(process, verify, kept))
 
 
-def _tokens(accept: Columns, row: int, step: int | None) -> int | None:
-    """Committed tokens behind the verify of a step and row."""
-    if step is None:
+def _of_life(events: Columns, row: int, holder: str | None, began: int) -> Mask:
+    """Events of a row since its life began, without those that name somebody else."""
+    named = events.texts("request").known if holder is not None else np.zeros(len(events), dtype=np.bool_)
+    other = named & ~events.texts("request").equal(holder or "")
+    return mask((events.ints("row") == row) & (events.ints("seq") > began) & ~other)
+
+
+def _verify(process: ProcessRecording, accept: Columns, before: Mask, step: int | None) -> Int64s:
+    """The accept that a commit keeps a row of: that of its step, else the last one `before` it; empty if not known.
+
+    As in `RecurrentState.accept`: a commit may be deferred to the start of the next verify.
+    """
+    of_step = np.flatnonzero(before & (accept.ints("step") == (NULL if step is None else step)))
+    if step is not None and len(of_step) == 1:
+        return of_step
+    return np.flatnonzero(before)[-1:] if process.info.records("accept") else of_step[:0]
+
+
+def _tokens(process: ProcessRecording, verify: pa.Table, kept: int | None) -> int | None:
+    """Committed tokens behind a verify, of one row or none, where row `kept` is the last that it accepted."""
+    if not len(verify) or kept is None:
         return None
-    found = np.flatnonzero((accept.ints("row") == row) & (accept.ints("step") == step))
-    length, n = (accept.ints(name)[found] for name in ("seq_len", "accept_len"))
-    known = len(found) == 1 and NULL not in (length[0], n[0])
-    return int(length[0] + n[0]) if known else None
+    one = VerifyBatch(Columns(verify), process.info)
+    path, length = one.path, int(one.seq_len[0])
+    known = length != NULL and path.present[0] and path.lengths[0] > 0
+    return length + int(one.accepted[0]) if known and int(path.values[-1]) == kept else None
 
 
 def _tracked(process: ProcessRecording, pool: str, seq: int) -> Iterator[TrackedState]:

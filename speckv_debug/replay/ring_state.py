@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
 from speckv_debug.replay.ring_cells import RingCells
 from speckv_debug.replay.ring_history import ring_size
+from speckv_debug.replay.row_starts import RowStarts
 from speckv_debug.replay.searching import first_with
 
 COLUMNS = {
@@ -76,10 +77,16 @@ class RingStates:
         kept = np.flatnonzero(~cells.reads & (cells.seq <= seq) & (cells.pool >= 0))
         self._last = kept[_last_of(cells, kept)]
 
-    def of_rows(self, rows: Collection[int]) -> Iterator[RingState]:
-        """The rings of these request rows, by pool and row; those that no event has named are left out."""
-        for pool, row, mine in self._grouped(self._cells.row[self._last]):
-            if row in rows:
+    def of_rows(self, holders: Mapping[int, str | None]) -> Iterator[RingState]:
+        """The rings of these request rows, by pool and row; those of which nothing is known are left out.
+
+        Args:
+            holders: Row → the request that has it, None where its name is not known. What others stored there is not its.
+        """
+        began = self._starts.last(holders, self._seq)
+        for pool, row, every in self._grouped(self._cells.row[self._last]):
+            mine = every[self._stands(every, holders[row], began[row])] if row in holders else every[:0]
+            if len(mine):
                 stored = self._cells.position[mine]
                 yield RingState(
                     pool=pool.name,
@@ -89,6 +96,12 @@ class RingStates:
                     cleared=int((stored < 0).sum()),
                     rejected=_ascending(stored[self._rejected(mine)]),
                 )
+
+    def _stands(self, cells: Int64s, holder: str | None, began: int) -> Mask:
+        """Cells that its holder stored in the life that began there; an emptied one is empty whoever emptied it."""
+        others = [None not in (name, holder) and name != holder for name in self._request(cells)]
+        own = (self._cells.seq[cells] > began) & ~np.array(others, dtype=np.bool_)
+        return mask((self._cells.table[cells] == 1) | own)
 
     def of_pages(self, requests: Collection[str]) -> Iterator[PageRing]:
         """The state that is bound to pages which these requests wrote to last, by pool and page."""
@@ -120,22 +133,17 @@ class RingStates:
                 yield self._pools[at], value, self._last[(pool == at) & (key == value)]
 
     def _request(self, cells: Int64s) -> list[str | None]:
-        """Who wrote each of these cells."""
-        access = self._tables["state_access"]
-        return [access.text_at("request", int(self._cells.event[k])) for k in cells.tolist()]
+        """Who wrote each of these cells, None of those that were emptied."""
+        access, emptied = self._tables["state_access"], self._cells.table == 1
+        return [
+            None if emptied[k] else access.text_at("request", int(self._cells.event[k]))
+            for k in cells.tolist()
+        ]
 
     def _rejected(self, cells: Int64s) -> Mask:
-        """Cells with a position that the first verify behind the write, of the row or the request, did not keep."""
-        accept, seq = self._accept, self._cells.seq[cells]
-        before = accept.ints("seq") <= self._seq
-        codes = {name: code for code, name in enumerate(accept.texts("request").names)}
-        writer = np.array([codes.get(name or "", -1) for name in self._request_or_row(cells)], dtype=np.int64)
-        row = self._cells.row[cells]
-        of_row = _first(accept.ints("row"), row, accept.ints("seq"), seq, before)
-        of_request = _first(
-            accept.texts("request").codes.astype(np.int64), writer, accept.ints("seq"), seq, before
-        )
-        found = np.where(row != NULL, of_row, np.where(writer < 0, -1, of_request))
+        """Cells with a position that the first verify behind the write, of the same life, did not keep."""
+        accept, names = self._accept, self._request(cells)
+        found = self._verify(cells, names)
         length, n, width = (
             np.append(accept.ints(name), NULL)[found] for name in ("seq_len", "accept_len", "width")
         )
@@ -143,17 +151,34 @@ class RingStates:
         offset = self._cells.position[cells] - np.where(known, length, 0)
         return mask(known & (offset >= n) & (offset < width))
 
-    def _request_or_row(self, cells: Int64s) -> list[str | None]:
-        """The writers of cells that have no row: the others are looked up by it."""
-        paged = self._cells.row[cells] == NULL
-        found: list[str | None] = [None] * len(cells)
-        for at, name in zip(np.flatnonzero(paged).tolist(), self._request(cells[paged]), strict=True):
-            found[at] = name
-        return found
+    def _verify(self, cells: Int64s, names: list[str | None]) -> Int64s:
+        """The first accept behind each write, of the row, or of the request where there is no row; -1 if none is known."""
+        accept, seq, row = self._accept, self._cells.seq[cells], self._cells.row[cells]
+        before, own = accept.ints("seq") <= self._seq, accept.texts("request").codes.astype(np.int64)
+        codes = {name: code for code, name in enumerate(accept.texts("request").names)}
+        writer = np.array([codes.get(name or "", -1) for name in names], dtype=np.int64)
+        named = np.array([name is not None for name in names], dtype=np.bool_)
+        of_row = _first(accept.ints("row"), row, accept.ints("seq"), seq, before)
+        of_request = _first(own, writer, accept.ints("seq"), seq, before)
+        of_request = np.where(writer < 0, -1, of_request)
+        found = np.where(row != NULL, of_row, of_request)
+        of_other = named & (np.append(own, -1)[found] >= 0) & (np.append(own, -1)[found] != writer)
+        ended = np.append(accept.ints("seq"), 0)[found] > self._next_life(row, names, seq)
+        return np.where(of_other | ended, -1, found)
+
+    def _next_life(self, row: Int64s, names: list[str | None], seq: Int64s) -> Int64s:
+        """`seq` of the start of the next life behind each write, of the row, or of the request where there is no row."""
+        return np.where(
+            row != NULL, self._starts.next_of_row(row, seq), self._starts.next_of_request(names, seq)
+        )
 
     @cached_property
     def _accept(self) -> Columns:
         return Columns(self._process.columns("accept", *ACCEPT))
+
+    @cached_property
+    def _starts(self) -> RowStarts:
+        return RowStarts(self._process)
 
 
 def states_of(process: ProcessRecording, seq: int) -> RingStates | None:

@@ -73,7 +73,7 @@ def snapshot(
     pools = pool_states(ledger)
     names = {pool.pool for pool in pools}
     running, counted = live_requests(ledger), counted_pools(process, seq)
-    rows = {each.row for each in running}
+    holders = {each.row: each.request for each in running}
     states = states_of(process, seq)
     tables = [name for name in ROWS if name != "free_group" or name in process.files or ledger.page_size > 1]
     return Snapshot(
@@ -85,10 +85,10 @@ def snapshot(
         accounts=_accounts(process, names | {pool.pool for pool in counted}, seq),
         requests=running,
         counted=counted,
-        rings=() if states is None else tuple(states.of_rows(rows)),
+        rings=() if states is None else tuple(states.of_rows(holders)),
         unseen=unseen(process, tables, seq),
         page_rings=() if states is None else _page_rings(states, running, pools),
-        recurrent=recurrent_pools(process, seq, rows),
+        recurrent=recurrent_pools(process, seq, holders),
     )
 
 

@@ -6,8 +6,11 @@ import io
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from speckv_debug.recording.reader import Recording
 from speckv_debug.replay.request_life import request_life
+from speckv_debug.replay.ring_state import states_of
 from speckv_debug.replay.slot_history import slot_history
 from speckv_debug.replay.snapshots import snapshot
 from speckv_debug.viewers.terminal import state
@@ -110,6 +113,14 @@ def accept(row: int, length: int, n: int) -> Line:
     return line | {"accept_len": n, "width": 4}
 
 
+def freed(row: int) -> Line:
+    return {"event": "row_free", "step": 1, "request": f"r{row}", "row": row, "epoch": 1}
+
+
+def next_life(row: int, request: str = "next") -> Line:
+    return {"event": "row_alloc", "step": 2, "request": request, "row": row, "epoch": 2}
+
+
 def said_of(found: Any) -> list[list[str]]:
     out = io.StringIO()
     state.render(found, out)
@@ -124,6 +135,47 @@ def test_rejected_drafts_are_marked_until_they_are_overwritten_or_cleared(record
     assert [ring.rejected for ring in rings] == [(), (10, 11), (11,), ()]
     assert rings[0].size == 256, "by the settings, where no clear says it"
     assert ["r1", "1", "256", "[8,", "10)", "[10,", "12)", "0"] in said_of(snapshot(process, 2))
+
+
+def test_a_ring_is_not_shown_as_that_of_who_has_the_row_next(record: Record) -> None:
+    own, other = write(1, 3) | {"request": "next"}, write(1, 7)
+    lines = [running(1), write(1, 5, 6), clear(1, 6), freed(1), next_life(1), own, other]
+    process = record(*lines, head=HEAD).processes[0]
+    (before,), (after,) = (snapshot(process, seq).rings for seq in (2, 6))
+    assert (before.positions, before.cleared) == ((5,), 1)
+    assert (after.positions, after.cleared) == ((3,), 1), "a row that was emptied is empty whoever has it"
+    unwritten = record(running(1), write(1, 5), freed(1), next_life(1), head=HEAD).processes[0]
+    assert snapshot(unwritten, 3).rings == ()
+
+
+def test_a_ring_stays_that_of_a_chunked_prompt_which_asks_for_its_row_again(record: Record) -> None:
+    process = record(running(1), write(1, 5), running(1), write(1, 6), head=HEAD).processes[0]
+    assert snapshot(process, 3).rings[0].positions == (5, 6)
+    unnumbered = [running(1) | {"epoch": None}, write(1, 5), running(1) | {"epoch": None}]
+    assert snapshot(record(*unnumbered, head=HEAD).processes[0], 2).rings[0].positions == (5,)
+
+
+@pytest.mark.parametrize("lines", [(freed(1), next_life(1, "r1")), ()], ids=["next life", "somebody else"])
+def test_the_accept_of_another_life_rejects_nothing(record: Record, lines: tuple[Line, ...]) -> None:
+    late = accept(1, 8, 2) | ({"epoch": 2} if lines else {"request": "x"})
+    process = record(running(1), write(1, 8, 9, 10, 11), *lines, late, head=HEAD).processes[0]
+    states = states_of(process, 9)
+    assert states is not None
+    cells = states._last
+    assert states._cells.position[cells].tolist() == [8, 9, 10, 11]
+    assert not states._rejected(cells).any()
+
+
+def test_the_accept_of_the_next_life_rejects_nothing_that_lies_by_pages(record: Record) -> None:
+    pool = {"name": "c4_state", "kind": "c4_state", "slots": 64, "page_size": 1, "reserved_slots": 0}
+    head = HEAD | {"pools": [HEAD["pools"][0], pool | {"owner": "page"}], "settings": {"c4_ring_size": 16}}
+    bound = {"event": "state_access", "step": 1, "pool": "c4_state", "action": "write", "request": "r1"}
+    wrote = bound | {"ring_rows": [32, 33, 34], "positions": [8, 9, 10]}
+    again = [freed(1), next_life(2, "r1")]
+    late = accept(2, 9, 1) | {"request": "r1", "epoch": 2}
+    for between, rejected in (([], (10,)), (again, ())):
+        process = record(running(1), wrote, *between, late, head=head).processes[0]
+        assert snapshot(process, 9).page_rings[0].rejected == rejected
 
 
 def test_state_that_is_bound_to_pages_is_shown_page_by_page(record: Record) -> None:
@@ -164,7 +216,7 @@ def test_recurrent_state_is_shown_by_request_and_in_the_tree(record: Record) -> 
     commit = {"event": "state_commit", "step": 1, "pool": "mamba", "request": "r1", "row": 1, "step_index": 2}
     lines = [
         running(1),
-        accept(1, 8, 2),
+        accept(1, 8, 2) | {"accept_index": [0, 2, -1], "block_start": 0},
         commit,
         tree | {"slots": [5, 6]},
         tree | {"slots": [6], "action": "evict"},
@@ -176,6 +228,57 @@ def test_recurrent_state_is_shown_by_request_and_in_the_tree(record: Record) -> 
     said = said_of(snapshot(process, 4))
     assert ["r1", "1", "1", "2", "10"] in said and ["5", "3", "64"] in said
     assert snapshot(process, 5).recurrent[0].tracked == (), "the tree started over"
+
+
+MAMBA = {"name": "mamba", "kind": "mamba", "slots": 8, "page_size": 1, "reserved_slots": 1}
+
+
+def verified(step: int, length: int, *rows: int) -> Line:
+    """A verify of row 1 that accepts these rows of its tree."""
+    index = {"step": step, "accept_index": [*rows, -1], "block_start": 0}
+    return accept(1, length, len(rows)) | index
+
+
+def committed(step: int, verify_row: int, request: str | None = "r1") -> Line:
+    line = {"event": "state_commit", "step": step, "pool": "mamba", "row": 1, "step_index": verify_row}
+    return line | {"request": request}
+
+
+def kept_in(record: Record, *lines: Line, at: int = 99, accepts: bool = True) -> list[tuple[int | None, ...]]:
+    """Step, verify row and tokens of what each request keeps."""
+    tables = [*HEAD["tables"], *(["accept"] if accepts else [])]
+    head = HEAD | {"pools": [HEAD["pools"][0], MAMBA], "tables": tables}
+    found = snapshot(record(*lines, head=head).processes[0], at).recurrent
+    return [(kept.step, kept.verify_row, kept.tokens) for pool in found for kept in pool.kept]
+
+
+def test_a_commit_is_not_that_of_who_has_the_row_next(record: Record) -> None:
+    first = [running(1), verified(1, 8, 0, 2), committed(1, 2)]
+    assert kept_in(record, *first) == [(1, 2, 10)]
+    assert kept_in(record, *first, running(1)) == [(1, 2, 10)], "a chunked prompt has its row again"
+    for name in ("next", "r1"):
+        assert kept_in(record, *first, freed(1), next_life(1, name)) == []
+    late = committed(2, 0)
+    assert kept_in(record, *first, freed(1), next_life(1), late) == [], "of somebody else"
+    own = [committed(2, 1, "next"), late]
+    assert kept_in(record, *first, freed(1), next_life(1), *own) == [(2, 1, None)]
+    assert kept_in(record, *first, freed(1), next_life(1), *own, at=2) == [(1, 2, 10)]
+
+
+def test_tokens_are_known_behind_the_row_that_was_accepted_last_alone(record: Record) -> None:
+    for kept, tokens in ((2, 10), (0, None), (1, None), (3, None)):
+        assert kept_in(record, running(1), verified(1, 8, 0, 2), committed(1, kept)) == [(1, kept, tokens)]
+    unsaid = accept(1, 8, 2)
+    assert kept_in(record, running(1), unsaid, committed(1, 1)) == [(1, 1, None)]
+    assert kept_in(record, running(1), unsaid | {"layout": "chain"}, committed(1, 1)) == [(1, 1, 10)]
+
+
+def test_tokens_come_from_no_verify_that_is_still_to_come(record: Record) -> None:
+    late = [running(1), committed(1, 2), verified(1, 8, 0, 2)]
+    assert kept_in(record, *late, at=1) == [(1, 2, None)]
+    deferred = [running(1), verified(1, 8, 0, 2), committed(2, 2), verified(2, 10, 0, 2)]
+    assert kept_in(record, *deferred) == [(2, 2, 10)], "of the verify before"
+    assert kept_in(record, *deferred, accepts=False) == [(2, 2, None)]
 
 
 def test_without_such_events_nothing_is_said(record: Record) -> None:
