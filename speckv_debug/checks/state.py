@@ -40,7 +40,8 @@ def only_rejected_rows_are_cleared(clears: RingClears) -> Judgement:
     clear of this release does nothing (SGLang 0.5.15 to 0.5.17 on NPUs) it is not performed, which is neither kept nor broken.
 
     Unknown: a clear that lacks a length, its width, its ring's size, its rows or its request row; clears of one pool by several
-    sizes of a ring, where the process line says none; one of a step of which no accept was seen, though they are recorded.
+    sizes of a ring, where the process line says none; one of a step of which no accept was seen, though they are recorded,
+    or where an accept lacks its request or row and may be the clear's.
     """
     if not len(clears):
         return verdict(np.zeros(0, dtype=np.bool_), lambda i: _explain(clears, i))

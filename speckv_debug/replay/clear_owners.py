@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from speckv_debug.replay.numbering import numbered
@@ -13,9 +15,11 @@ from speckv_debug.replay.verifies import VerifyBatch
 class ClearOwners:
     """Which clears name a request, or a row where they name none, that no verify of their step has.
 
+    A verify that lacks its request may be that of any, so it goes by its row.
+
     Args:
-        step, request, row: Of each clear, int64; the request by its number among those of the verifies, NULL where the
-            clear names none.
+        step, request, row: Of each clear, int64; the request by its number among those of the verifies, -1 where none has
+            it, NULL where the clear names none.
         seq: Of each clear.
     """
 
@@ -24,44 +28,74 @@ class ClearOwners:
     ) -> None:
         self._verifies, self._seq, self._step = verifies, seq, step
         self._request, self._row = request, row
+        self._named, self._rowed = request != NULL, row != NULL
 
-    @property
+    @cached_property
     def seen(self) -> Mask:
         """Clears of whose step some verify was seen."""
         return mask(np.isin(self._step, self._verifies.step) & (self._step != NULL))
 
-    @property
+    @cached_property
     def nobodys(self) -> Mask:
-        """Clears of a step that was seen, none of whose verifies has their request, or row."""
-        verifies = self._verifies
-        named = self._request != NULL
-        with_request = self._meets(verifies.request.codes.astype(np.int64), self._request)
-        known = named | (self._row != NULL)
-        return mask(self.seen & known & ~np.where(named, with_request, self._meets(verifies.row, self._row)))
+        """Clears of a step that was seen, none of whose verifies has, or may have, their request, or row."""
+        return mask(self._strange & ~self._maybe)
+
+    @cached_property
+    def unsure(self) -> Mask:
+        """Clears of a step that was seen, whose verify may be one that lacks its request, or row."""
+        return mask(self._strange & self._maybe)
 
     def reach(self) -> tuple[Int64s, Int64s]:
         """Between which `seq` the verify of each clear would have been: those of the accepts of other steps around it."""
-        order = np.argsort(self._verifies.seq, kind="stable")
-        seq, step = self._verifies.seq[order], self._verifies.step[order]
-        first, last = self._seq.copy(), self._seq.copy()
-        for i in np.flatnonzero(self.nobodys).tolist():
-            other = seq[step != self._step[i]]
-            at = int(np.searchsorted(other, self._seq[i]))
-            first[i] = other[at - 1] if at else 0
-            last[i] = other[at] if at < len(other) else NEVER
-        return first, last
+        before, behind = self._around
+        seq = np.sort(self._verifies.seq)
+        first = np.where(before < 0, 0, np.append(seq, 0)[before])
+        last = np.append(seq, NEVER)[behind]
+        return np.where(self.nobodys, first, self._seq), np.where(self.nobodys, last, self._seq)
 
     @property
     def begun(self) -> Mask:
         """Clears before whose step a verify of another one was seen, so that all of the step's would have been."""
-        verifies, found = self._verifies, np.zeros(len(self._seq), dtype=np.bool_)
-        for i in np.flatnonzero(self.nobodys).tolist():
-            found[i] = bool(((verifies.step != self._step[i]) & (verifies.seq < self._seq[i])).any())
-        return mask(found)
+        return mask(self.nobodys & (self._around[0] >= 0))
 
-    def _meets(self, of_verify: Int64s, asked: Int64s) -> Mask:
-        """Clears with a verify of their step that has the asked value."""
-        own = np.stack((self._verifies.step, of_verify))
+    @cached_property
+    def _strange(self) -> Mask:
+        """Clears of a step that was seen, that go with none of its verifies by what these say."""
+        row, codes = self._verifies.row, self._verifies.request.codes.astype(np.int64)
+        by_request = self._meets(codes, self._request, mask(codes >= 0))
+        by_row = self._meets(row, self._row, mask((codes < 0) & (row != NULL)))
+        of_any = self._meets(row, self._row, mask(row != NULL))
+        met = np.where(self._named, by_request | by_row, of_any)
+        return mask(self.seen & (self._named | self._rowed) & ~met)
+
+    @cached_property
+    def _maybe(self) -> Mask:
+        """Clears of whose step a verify lacks what would tell that it is not theirs."""
+        rowless = self._verifies.row == NULL
+        nameless = ~self._verifies.request.known & ~self._verifies.padding
+        by_row = np.where(self._named, self._beside(nameless & rowless), self._beside(rowless))
+        return mask(np.where(self._rowed, by_row, self._beside(nameless)))
+
+    def _beside(self, which: Mask) -> Mask:
+        """Clears with one of these verifies in their step."""
+        return mask(np.isin(self._step, self._verifies.step[which]))
+
+    @cached_property
+    def _around(self) -> tuple[Int64s, Int64s]:
+        """The nearest verifies of other steps before and behind each clear, in the order of `seq`; -1 and their count for none."""
+        order, count = np.argsort(self._verifies.seq, kind="stable"), len(self._verifies)
+        seq, step = self._verifies.seq[order], self._verifies.step[order]
+        starts = np.flatnonzero(np.append(True, step[1:] != step[:-1]))
+        at = np.searchsorted(seq, self._seq)
+        run_before = starts[np.searchsorted(starts, at - 1, side="right") - 1]
+        run_end = np.append(starts, count)[np.searchsorted(starts, at, side="right")]
+        steps = np.append(step, NULL)
+        before = np.where((at > 0) & (steps[at - 1] == self._step), run_before - 1, at - 1)
+        return before, np.where((at < count) & (steps[at] == self._step), run_end, at)
+
+    def _meets(self, of_verify: Int64s, asked: Int64s, which: Mask) -> Mask:
+        """Clears with one of these verifies, of their step, that has the asked value."""
+        own = np.stack((self._verifies.step[which], of_verify[which]))
         number = numbered(np.hstack((own, np.stack((self._step, asked)))))
-        count = len(self._verifies)
+        count = own.shape[1]
         return np.isin(number[count:], number[:count])

@@ -144,7 +144,7 @@ class Clears:
         """The row of each clear's request in the verify of its step; NULL where `own` names none."""
         return np.append(self.verifies.row, NULL)[self.own]
 
-    @property
+    @cached_property
     def wrong_request(self) -> Mask:
         """Clears of another row than that of their request."""
         return mask((self.own_row != NULL) & (self.row != NULL) & (self.row != self.own_row))
@@ -185,7 +185,7 @@ class RingClears(Clears):
         step = np.where(self.whole, NULL, self.step)
         return ClearOwners(self.verifies, self.ints("seq"), step, request, self.row)
 
-    @property
+    @cached_property
     def nobodys(self) -> Mask:
         """Clears after a verify of a request, or row, that no verify of the step has, all of which were seen."""
         told = self.info.records("accept")
@@ -194,10 +194,10 @@ class RingClears(Clears):
     @property
     def unseen(self) -> Mask:
         """Clears after a verify of which no verify was seen, though all are recorded: of the step, or of the request where the
-        step may begin before the recording.
+        step may begin before the recording, or a verify of the step lacks its request or row.
         """
         told = self.info.records("accept")
-        part = self._owners.nobodys & ~self.nobodys
+        part = self._owners.unsure | (self._owners.nobodys & ~self.nobodys)
         return mask((part | (~self.whole & ~self._owners.seen)) & told)
 
     @property
@@ -210,13 +210,13 @@ class RingClears(Clears):
         """Clears that count by a ring of another size than the pool's, as the process line has it."""
         size = self.info.settings.get(RING_SIZE)
         told = isinstance(size, int) and not isinstance(size, bool)
-        return mask(self.ringed & (self.ring != size)) if told else mask(np.zeros(len(self)))
+        return mask(self.ringed & (self.ring != size)) if told else np.zeros(len(self), dtype=np.bool_)
 
     @cached_property
     def many_sizes(self) -> Mask:
         """Clears of a pool whose clears have several ring sizes, where none is known to be the right one."""
         if RING_SIZE in self.info.settings or not len(self):
-            return mask(np.zeros(len(self)))
+            return np.zeros(len(self), dtype=np.bool_)
         pool = self.columns.texts("pool").codes.astype(np.int64)[self.index]
         told = self.ring != NULL
         pairs = np.unique(np.stack((pool[told], self.ring[told])), axis=1)[0]

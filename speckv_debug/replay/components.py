@@ -85,7 +85,7 @@ class MovedComponents:
     def _begun(self) -> Mask:
         """Instances of whose step the recording holds the beginning: a call or verify of another one comes before."""
         if self._whole:
-            return mask(np.ones(len(self)))
+            return np.ones(len(self), dtype=np.bool_)
         verifies, moves = self.launches.relocations.verifies, self.moves
         seq, step = (
             np.concatenate(pair) for pair in ((verifies.seq, moves.seq), (verifies.step, moves.step))
@@ -169,7 +169,7 @@ class MovedComponents:
     @cached_property
     def untold(self) -> dict[str, Mask]:
         """Reason → where what became of the rows is not known."""
-        window, nowhere = self.window.untold, mask(np.zeros(len(self)))
+        window, nowhere = self.window.untold, np.zeros(len(self), dtype=np.bool_)
         unrecorded = (self.lacking | self.alone) & (not self.info.records("move"))
         return {
             "the process line does not declare the pool's components": self.undeclared,

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from speckv_debug.checks.run import check
 from speckv_debug.model.finding import CheckResult
+from speckv_debug.replay.clear_owners import ClearOwners
+from speckv_debug.replay.columns import Columns
+from speckv_debug.replay.searching import NEVER
+from speckv_debug.replay.verifies import VerifyBatch
 from tests.ledgers import Run
 
 Build = Callable[..., Any]
@@ -129,6 +134,56 @@ def test_a_clear_of_whom_no_verify_of_the_step_has(
         assert judge(verify(step=0, request="c", row=3), verify(), line, whole=False).findings
     first, then = verify() | {"seq": 0}, line | {"seq": 2}
     assert not judge(first, then).findings, "the accept may be what is missing"
+
+
+UNSEEN = "no accept of its step"
+
+
+@pytest.mark.parametrize(
+    ("accepts", "line", "whose", "why"),
+    [
+        ([{"request": None}], clear([0]), "", ""),
+        ([{"request": None}], clear([0], row=None), "", "no request row"),
+        ([{"request": None, "row": None}], clear([0]), "", UNSEEN),
+        ([{"request": None}], clear([0], request="b", row=7), "b (row 7)", ""),
+        ([{"request": None, "row": 2}, {}], clear([0], request="b", row=7), "b (row 7)", ""),
+        ([{"request": None, "row": 2}, {}], clear([0], request="b"), "b (row 1)", ""),  # its row is a's
+        ([{"request": None, "row": 2}, {}], clear([0], request="b", row=2), "", ""),
+        ([{"request": None, "row": 0}, {}], clear([0], request="b", row=7), "b (row 7)", ""),  # padding
+        ([{"request": None, "row": 0}, {}], clear([0], request="b", row=None), "b", ""),
+        ([{"row": None}], clear([0], request="b", row=7), "b (row 7)", ""),
+        ([{"row": None}], clear([0], request=None), "", UNSEEN),
+        ([{"row": None}, {"request": "c", "row": 2}], clear([0], request=None, row=2), "", ""),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("named", [True, False], ids=["named elsewhere", "named nowhere"])
+def test_an_accept_that_lacks_its_request_or_row_may_be_the_one_of_a_clear(
+    judge: Build, verify: Build, named: bool, accepts: list[dict[str, Any]], line: dict[str, Any],
+    whose: str, why: str,
+) -> None:  # fmt: skip
+    """Whether another step's accepts name the request or not."""
+    first = verify() if named else verify(request=None)
+    lines = [verify(step=2, seq_len=13, new_seq_len=16) | columns for columns in accepts]
+    result = judge(first, *lines, line | {"step": 2, "seq_len": 13})
+    due = f"ring rows of request {whose} are cleared, which no verify of step 2 has"
+    assert [finding.message for finding in result.findings] == [due] * bool(whose)
+    assert [each.why for each in result.unknown] == [why] * bool(why)
+
+
+def test_where_the_verify_of_a_clear_would_have_been(record: Build, verify: Build) -> None:
+    """Between the nearest accepts of other steps, as a search through all of them finds it."""
+    steps = [1, 1, 2, 1, 3, 3, 3, 2]
+    lines = [verify(step=step, request="a") | {"seq": 2 * at + 2} for at, step in enumerate(steps)]
+    (process,) = record(*lines, head={"pools": POOLS, "tables": ["accept"]}).processes
+    verifies = VerifyBatch(Columns(process.table("accept")), process.info)
+    seq, step = (each.ravel() for each in np.meshgrid(np.arange(1, 20, 2), [1, 2, 3]))
+    owners = ClearOwners(verifies, seq, step, np.full(len(seq), -1), np.full(len(seq), 1))
+    first, last = owners.reach()
+    for at, own in enumerate(step.tolist()):
+        others = verifies.seq[verifies.step != own]
+        assert first[at] == others.max(where=others < seq[at], initial=0)
+        assert last[at] == others.min(where=others > seq[at], initial=NEVER)
+        assert owners.begun[at] == (others < seq[at]).any()
 
 
 @pytest.mark.parametrize("lines", [[], [{}]], ids=["none", "of another step"])
