@@ -8,7 +8,7 @@ import numpy as np
 
 from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
-from speckv_debug.replay.searching import NEVER
+from speckv_debug.replay.searching import beside_others
 from speckv_debug.replay.verifies import VerifyBatch
 
 
@@ -48,10 +48,9 @@ class ClearOwners:
     def reach(self) -> tuple[Int64s, Int64s]:
         """Between which `seq` the verify of each clear would have been: those of the accepts of other steps around it."""
         before, behind = self._around
-        seq = np.sort(self._verifies.seq)
-        first = np.where(before < 0, 0, np.append(seq, 0)[before])
-        last = np.append(seq, NEVER)[behind]
-        return np.where(self.nobodys, first, self._seq), np.where(self.nobodys, last, self._seq)
+        return np.where(self.nobodys, np.maximum(before, 0), self._seq), np.where(
+            self.nobodys, behind, self._seq
+        )
 
     @property
     def begun(self) -> Mask:
@@ -82,16 +81,8 @@ class ClearOwners:
 
     @cached_property
     def _around(self) -> tuple[Int64s, Int64s]:
-        """The nearest verifies of other steps before and behind each clear, in the order of `seq`; -1 and their count for none."""
-        order, count = np.argsort(self._verifies.seq, kind="stable"), len(self._verifies)
-        seq, step = self._verifies.seq[order], self._verifies.step[order]
-        starts = np.flatnonzero(np.append(True, step[1:] != step[:-1]))
-        at = np.searchsorted(seq, self._seq)
-        run_before = starts[np.searchsorted(starts, at - 1, side="right") - 1]
-        run_end = np.append(starts, count)[np.searchsorted(starts, at, side="right")]
-        steps = np.append(step, NULL)
-        before = np.where((at > 0) & (steps[at - 1] == self._step), run_before - 1, at - 1)
-        return before, np.where((at < count) & (steps[at] == self._step), run_end, at)
+        """`seq` of the nearest verifies of other steps before and behind each clear."""
+        return beside_others(self._verifies.seq, self._verifies.step, self._seq, self._step)
 
     def _meets(self, of_verify: Int64s, asked: Int64s, which: Mask) -> Mask:
         """Clears with one of these verifies, of their step, that has the asked value."""

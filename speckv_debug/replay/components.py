@@ -15,7 +15,7 @@ from speckv_debug.replay.moved_windows import SEVERAL, SWA, UNRECORDED, MovedWin
 from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
-from speckv_debug.replay.searching import NEVER
+from speckv_debug.replay.searching import NEVER, beside_others
 from speckv_debug.replay.writes import by_pool, reserved
 
 INDEXER = "indexer"
@@ -77,39 +77,28 @@ class MovedComponents:
         """
         first, last = self.moves.seq[self.call], np.zeros(len(self), dtype=np.int64)
         np.maximum.at(last, self.instance, self.moves.seq[self._owner])
-        missing = self.lacking | self.alone
-        begin, end = self._around(missing, first, last)
-        return self.window.widened((np.where(missing, begin, first), np.where(missing, end, last)))
+        return self.window.widened(self._around(self.lacking | self.alone, first, last))
 
     @cached_property
     def _begun(self) -> Mask:
         """Instances of whose step the recording holds the beginning: a call or verify of another one comes before."""
         if self._whole:
             return np.ones(len(self), dtype=np.bool_)
-        verifies, moves = self.launches.relocations.verifies, self.moves
-        seq, step = (
-            np.concatenate(pair) for pair in ((verifies.seq, moves.seq), (verifies.step, moves.step))
-        )
-        first, own = moves.seq[self.call], moves.step[self.call]
-        if not len(first):
-            return mask(first)
-        earliest = int(np.argmin(seq))
-        others = seq[step != step[earliest]].min(initial=NEVER)
-        return mask(np.where(own == step[earliest], others, seq[earliest]) < first)
+        return mask(self._others(self.moves.seq[self.call])[0] >= 0)
 
     def _around(self, which: Mask, first: Int64s, last: Int64s) -> tuple[Int64s, Int64s]:
         """The calls and verifies of other steps nearest to these instances; all that follows without one."""
+        before, behind = self._others(first)[0], self._others(last)[1]
+        begin, end = np.maximum(before, 0), np.minimum(behind, NEVER - 1)
+        return np.where(which, begin, first), np.where(which, end, last)
+
+    def _others(self, seq: Int64s) -> tuple[Int64s, Int64s]:
+        """`seq` of the nearest calls and verifies of other steps before and behind a place of each instance."""
         verifies, moves = self.launches.relocations.verifies, self.moves
-        seq, step = (
+        seqs, steps = (
             np.concatenate(pair) for pair in ((verifies.seq, moves.seq), (verifies.step, moves.step))
         )
-        begin, end = first.copy(), last.copy()
-        for i in np.flatnonzero(which).tolist():
-            others = np.sort(seq[step != moves.step[self.call[i]]])
-            before, behind = (int(np.searchsorted(others, at)) for at in (first[i], last[i]))
-            begin[i] = others[before - 1] if before else 0
-            end[i] = others[behind] if behind < len(others) else NEVER - 1
-        return begin, end
+        return beside_others(seqs, steps, seq, moves.step[self.call])
 
     @cached_property
     def window(self) -> MovedWindow:

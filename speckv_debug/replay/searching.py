@@ -61,6 +61,24 @@ def first_of(events: Pairs, questions: Pairs, count: int) -> Int64s:
     return _searched(events, (questions[0], behind), 0)
 
 
+def beside_others(seq: Int64s, group: Int64s, asked: Int64s, own: Int64s) -> tuple[Int64s, Int64s]:
+    """The nearest `seq` of events of other groups before each asked one, -1 without any, and from it on, else NEVER.
+
+    Args:
+        seq, group: Columns int64[events], such as the steps of events.
+        asked, own: Columns int64[questions], the `seq` and the group of each.
+    """
+    order, count = np.argsort(seq, kind="stable"), len(seq)
+    seq, group = seq[order], group[order]
+    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    at, groups = np.searchsorted(seq, asked), np.append(group, 0)
+    begun = starts[np.searchsorted(starts, at - 1, side="right") - 1]
+    over = np.append(starts, count)[np.searchsorted(starts, at, side="right")]
+    before = np.where((at > 0) & (groups[at - 1] == own), begun, at) - 1
+    behind = np.where((at < count) & (groups[at] == own), over, at)
+    return np.append(seq, -1)[before], np.append(seq, NEVER)[behind]
+
+
 def search_pairs(own: Int64s, seqs: Int64s, lives: Int64s, seq: Int64s) -> Int64s:
     """How many of the sorted (own, seqs) lie before each (lives, seq); `own` and `lives` are small numbers, 0 or more."""
     low, high = np.searchsorted(own, lives), np.searchsorted(own, lives, side="right")
