@@ -15,7 +15,8 @@ from speckv_debug.replay.namespaces import Namespaces
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list, mask
 from speckv_debug.replay.replayed_tables import RowWrites
-from speckv_debug.replay.searching import latest_with, search_pairs
+from speckv_debug.replay.row_ends import ended_before
+from speckv_debug.replay.searching import search_pairs
 from speckv_debug.replay.writes import by_pool
 
 MODES = ("extend", "decode", "target_verify")
@@ -131,11 +132,7 @@ class GroupedForwards:
     @cached_property
     def over(self) -> Mask:
         """Instances whose life in the row had ended before: its slots may have been mapped for others since."""
-        ends = self._columns("row_free")
-        keys = [(ends.ints(name), self.columns.ints(name)[self._rows]) for name in ("row", "epoch")]
-        of_end, of_forward = zip(*keys, strict=True)
-        seq = self.columns.ints("seq")[self._rows]
-        return mask(latest_with(of_end, ends.ints("seq"), of_forward, seq) >= 0)
+        return ended_before(self._columns("row_free"), self.columns, self._rows)
 
     @cached_property
     def undue(self) -> Mask:

@@ -10,7 +10,7 @@ from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.page_turns import GRANT, PageTurns
 from speckv_debug.replay.peer_ops import GetColumns, PeerEntries
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, mask
-from speckv_debug.replay.searching import latest_with
+from speckv_debug.replay.row_ends import ended_before
 
 MODES = ("extend", "decode", "target_verify")
 
@@ -61,9 +61,6 @@ class PeerWrites:
     @property
     def _over(self) -> Mask:
         """Forwards whose life in the row had ended before: their slots may be others' since."""
-        ends = self._columns("row_free")
-        keys = [(ends.ints(name), self._forward.ints(name)[self._rows]) for name in ("row", "epoch")]
-        of_end, of_forward = zip(*keys, strict=True)
-        seq = self._forward.ints("seq")[self._rows]
-        known = (of_forward[0] != NULL) & (of_forward[1] != NULL)
-        return mask(known & (latest_with(of_end, ends.ints("seq"), of_forward, seq) >= 0))
+        row, epoch = (self._forward.ints(name)[self._rows] for name in ("row", "epoch"))
+        over = ended_before(self._columns("row_free"), self._forward, self._rows)
+        return mask((row != NULL) & (epoch != NULL) & over)
