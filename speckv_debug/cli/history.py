@@ -18,6 +18,7 @@ from speckv_debug.cli.progress import ProgressBar
 from speckv_debug.errors import UsageError
 from speckv_debug.exit_codes import ExitCode
 from speckv_debug.model.labels import nearest, some
+from speckv_debug.model.text import storable
 
 if TYPE_CHECKING:
     from speckv_debug.recording.reader import ProcessRecording
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             "--pool belongs to --slot and --page", "Leave it out: rows and requests have one main pool."
         )
-    if args.request is not None and any("\ud800" <= char <= "\udfff" for char in args.request):
+    if args.request is not None and not storable(args.request):
         raise UsageError(
             "--request is no UTF-8", "Texts of a recording are; copy the name from what `info` shows."
         )

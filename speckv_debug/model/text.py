@@ -25,6 +25,11 @@ def _escape(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
 
 
+def storable(text: str) -> bool:
+    """Whether it can be UTF-8, as all texts of a recording are: no half of a surrogate pair is in it."""
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def cut(text: str, most: int = LONGEST_TEXT) -> str:
     """`text` with overlong words and at an overlong end cut to their beginnings, each saying how long it was.
 

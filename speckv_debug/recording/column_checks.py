@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from speckv_debug.model.text import storable
 from speckv_debug.recording.mistake import Mistake, shown
 from speckv_debug.recording.schema import SCHEMAS, TABLES
 from speckv_debug.recording.slot_ranges import RANGE_LISTS, expand
@@ -69,7 +70,7 @@ def _text(name: str, value: Any) -> str:
         raise Mistake(
             f'"{name}" should be a string, not {shown(value)}', f"Write {quoted}." if quoted else ""
         )
-    if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+    if not storable(value):
         raise Mistake(
             f'"{name}" holds half of a surrogate pair: {shown(value)}', "It can't be stored as UTF-8."
         )

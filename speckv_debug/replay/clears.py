@@ -14,6 +14,7 @@ from speckv_debug.replay.numbering import numbered
 from speckv_debug.replay.places import Place, place_of
 from speckv_debug.replay.ragged import NULL, Int64s, Mask, any_per_list, mask
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.writes import of_first_row
 
 RING_KIND = "c128_state"
 RING_SIZE = "c128_ring_size"
@@ -71,8 +72,7 @@ class Clears:
         """Take n of a verify from `accepted`, NULL where it is not known."""
         self.columns, self._verifies, self.info, self._accepted = clear, verifies, info, accepted
         others = [pool.name for pool in info.pools if pool.kind != RING_KIND]
-        pads = ~clear.texts("request").known & (clear.ints("row") == 0)
-        self.index = np.flatnonzero(~clear.texts("pool").equal(*others) & ~pads)
+        self.index = np.flatnonzero(~clear.texts("pool").equal(*others) & ~of_first_row(clear))
         self.step, self.row, self.ring = (self.ints(name) for name in ("step", "row", "ring_size"))
         self.width, self.rows = self.ints("width"), clear.lists("ring_rows").take(self.index)
 

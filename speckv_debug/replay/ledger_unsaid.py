@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from speckv_debug.replay.not_said import NotSaid, not_said
 from speckv_debug.replay.ragged import Mask, mask
-from speckv_debug.replay.writes import padding_rows
+from speckv_debug.replay.writes import of_first_row, padding_rows
 
 if TYPE_CHECKING:
     from speckv_debug.replay.ledger_events import LedgerEvents
@@ -42,8 +42,6 @@ def _asked(events: LedgerEvents, table: str) -> Mask:
     if table == "alloc":
         asked &= rows.columns.ints("granted") != 0
     if table == "forward":
-        pads = padding_rows(rows.columns) | (
-            ~rows.columns.texts("request").known & (rows.columns.ints("row") == 0)
-        )
+        pads = padding_rows(rows.columns) | of_first_row(rows.columns)
         asked &= ~pads & ~rows.columns.texts("mode").equal("target_verify")
     return asked

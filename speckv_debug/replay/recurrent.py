@@ -14,6 +14,7 @@ from speckv_debug.replay.ragged import NULL, Int64s, Mask, Ragged, any_per_list,
 from speckv_debug.replay.searching import first_with, latest_with
 from speckv_debug.replay.unions import EventUnion
 from speckv_debug.replay.verifies import VerifyBatch
+from speckv_debug.replay.writes import of_first_row
 
 KIND = "mamba"
 LOADED, EVICTED = 1, 0
@@ -38,7 +39,7 @@ class RecurrentState(EventUnion):
         self.columns, self._verifies, self.info, self.whole = columns, verifies, info, whole
         self.commit, cache = columns("state_commit"), columns("cache")
         self.pools = [pool.name for pool in info.pools if pool.kind == KIND]
-        pads = ~self.commit.texts("request").known & (self.commit.ints("row") == 0)
+        pads = of_first_row(self.commit)
         hits = cache.texts("action").equal("match") & cache.texts("pool").equal(*self.pools)
         tables = {"state_commit": self.commit, "accept": columns("accept"), "cache": cache}
         chosen = {

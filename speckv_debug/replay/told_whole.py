@@ -8,7 +8,7 @@ from speckv_debug.model.process import Process
 from speckv_debug.replay.columns import Columns
 from speckv_debug.replay.places import Place
 from speckv_debug.replay.ragged import Int64s, Mask, mask
-from speckv_debug.replay.writes import of_drafter, padding_rows
+from speckv_debug.replay.writes import of_drafter, of_first_row, padding_rows
 
 ADAPTERS = ("sglang", "reference")
 """Collectors whose events this program knows; a release's tier may stand behind the name."""
@@ -70,5 +70,5 @@ def unanswered(forward: Columns, accept: Int64s, info: Process) -> Int64s:
     verifying: Mask = forward.texts("mode").equal("target_verify") & (accept < 0)
     if not verifying.any():
         return np.empty(0, dtype=np.int64)
-    pads = padding_rows(forward) | (~forward.texts("request").known & (forward.ints("row") == 0))
+    pads = padding_rows(forward) | of_first_row(forward)
     return forward.ints("seq")[mask(verifying & ~pads & ~of_drafter(forward, info))]

@@ -173,6 +173,11 @@ def padding_rows(forward: Columns) -> Mask:
     return mask(forward.texts("mode").equal("idle") | (forward.flags("padded") == 1))
 
 
+def of_first_row(events: Columns) -> Mask:
+    """Events of request row 0 that name no request: they pad a batch as well, where the row is reserved."""
+    return mask(~events.texts("request").known & (events.ints("row") == 0))
+
+
 def _writing(forward: Columns) -> Mask:
     """Rows for a request; a `target_verify` row without slots is left to its accept."""
     idle = padding_rows(forward)
