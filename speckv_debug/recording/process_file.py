@@ -55,8 +55,13 @@ def process_from(label: str, raw: Mapping[str, Any]) -> Process:
     )
 
 
-def mistake_in(raw: Mapping[str, Any]) -> str | None:
-    """What is wrong with a hand-written `process` line, in words, or None."""
+def mistake_in(raw: Mapping[str, Any], *, words: bool = True) -> str | None:
+    """What is wrong with a `process` line, in words, or None.
+
+    Args:
+        raw: Its content.
+        words: Whether a kind of pool that is not known is wrong: a later recorder may know more.
+    """
     for key, kind, says in _KINDS:
         if raw.get(key) is not None and not isinstance(raw[key], kind):
             return f'"{key}" should be {says}'
@@ -67,21 +72,14 @@ def mistake_in(raw: Mapping[str, Any]) -> str | None:
     if not all(isinstance(name, str) for name in _list(raw.get("tables"))):
         return '"tables" should name tables'
     pools = _list(raw.get("pools"))
-    if wrong := next((wrong for pool in pools if (wrong := _mistake_in_pool(pool))), None):
+    if wrong := next((wrong for pool in pools if (wrong := _mistake_in_pool(pool, words))), None):
         return wrong
     names = [pool["name"] for pool in pools]
     twin = next((name for name in names if names.count(name) > 1), None)
     return None if twin is None else f"two pools have the name {shown(twin)}"
 
 
-def nonsense_in(raw: Mapping[str, Any]) -> str | None:
-    """What `process_from` takes for unknown because it can't be, in words, or None; words that are not known are none."""
-    pools = _list(raw.get("pools"))
-    known = [pool for pool in pools if not isinstance(pool, Mapping) or pool.get("kind") in POOL_KINDS]
-    return mistake_in({**raw, "pools": known} if isinstance(raw.get("pools"), list) else raw)
-
-
-def _mistake_in_pool(pool: Any) -> str | None:
+def _mistake_in_pool(pool: Any, words: bool) -> str | None:
     if not isinstance(pool, Mapping) or not isinstance(pool.get("name"), str):
         return 'each of "pools" should be an object with a "name"'
     for key, declared in POOL_FIELDS.items():
@@ -92,15 +90,21 @@ def _mistake_in_pool(pool: Any) -> str | None:
             return (
                 f'"{key}" of pool {shown(pool["name"])} should be of type {kind.replace("str", "string", 1)}'
             )
-    return _absurdity_in_pool(pool)
+    return (_strange_kind_in(pool) if words else None) or _absurdity_in_pool(pool)
+
+
+def _strange_kind_in(pool: Mapping[str, Any]) -> str | None:
+    """A kind that no pool has."""
+    kind = pool.get("kind")
+    if kind is None or kind in POOL_KINDS:
+        return None
+    instead = nearest(kind, POOL_KINDS) or f"Known: {', '.join(POOL_KINDS)}."
+    return f"{shown(kind)} of pool {shown(pool['name'])} is no kind of pool. {instead}"
 
 
 def _absurdity_in_pool(pool: Mapping[str, Any]) -> str | None:
-    """A kind that no pool has, or a number that no pool can have."""
-    name, kind = shown(pool["name"]), pool.get("kind")
-    if kind is not None and kind not in POOL_KINDS:
-        instead = nearest(kind, POOL_KINDS) or f"Known: {', '.join(POOL_KINDS)}."
-        return f"{shown(kind)} of pool {name} is no kind of pool. {instead}"
+    """A number that no pool can have."""
+    name = shown(pool["name"])
     for key, declared in POOL_FIELDS.items():
         value = pool.get(key)
         if declared.startswith("int") and value is not None and not _possible(key, value):

@@ -13,7 +13,7 @@ from speckv_debug.model.text import printable
 from speckv_debug.recording.manifest import MANIFEST, PROCESS, read_object, require_version
 from speckv_debug.recording.order import EventBatch, EventOrder
 from speckv_debug.recording.problem import REFUSED, Problem, ProblemKind
-from speckv_debug.recording.process_file import nonsense_in, process_from, stated_by
+from speckv_debug.recording.process_file import mistake_in, process_from, stated_by
 from speckv_debug.recording.process_recording import ProcessRecording
 from speckv_debug.recording.schema import TABLES
 from speckv_debug.recording.spool import FOLDER as SPOOL
@@ -128,7 +128,7 @@ def _process(folder: Path, ended: bool | None) -> ProcessRecording:
     where = f"{folder.name}/{PROCESS}"
     try:
         raw = read_object(folder / PROCESS)
-        if (wrong := nonsense_in(raw)) is not None:
+        if (wrong := mistake_in(raw, words=False)) is not None:
             what = f"damaged ({wrong}): what can't be counts as unknown"
             problems = (
                 Problem(kind=ProblemKind.DAMAGED_PROCESS, where=where, what=what, process=folder.name),

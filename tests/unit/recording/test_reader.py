@@ -309,7 +309,9 @@ def test_damaged_json_is_said_and_the_events_used(write: Write, text: str) -> No
         ),
         ({"pools": [{"name": "full", "kind": "full", "page_size": 0}]}, '"page_size" of pool "full"'),
         ({"engine": 5}, '"engine" should be a string'),
-        ({"pools": [{"name": "full", "kind": "later", "slots": -1}]}, None),
+        ({"pools": [{"name": "full", "slots": -1}]}, '"slots" of pool "full"'),
+        ({"pools": [{"name": "full", "kind": "later", "slots": -1}]}, '"slots" of pool "full"'),
+        ({"pools": [{"name": "full", "kind": "later", "slots": 1}]}, None),
     ],
 )
 def test_what_a_process_can_t_be_is_unknown_and_said(write: Write, raw: Any, says: str | None) -> None:
